@@ -192,12 +192,14 @@ def _locked_file(path:Path, doing:str)->BinaryIO:
         try:
             try: _lock(file)
             except (BlockingIOError, PermissionError):
-                raise RuntimeError(f"{path.parent}: another {doing} is writing into this folder"
-                                   ) from None
+                error = f"{path.parent}: another {doing} is writing into this folder"
+                raise RuntimeError(error) from None
             except OSError: pass    # a file system without locks
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()): return file
-        except BaseException: file.close(); raise
+        except BaseException:
+            file.close()
+            raise
         file.close()    # another process has just removed it: try again
 
 @contextlib.contextmanager
@@ -229,7 +231,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
         config: Content of config.json
         folder: Created if it does not exist; the weights in it are replaced
         extra_files: Other files by name; None removes one
-        max_shard_size: Most bytes of a file; more are divided among several
+        max_shard_size: Maximum bytes of a file; larger models get several
         progress: Show a bar
 
     Returns:

@@ -207,8 +207,9 @@ def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
     for name,file in weight_map.items(): shards.setdefault(file, set()).add(name)
     subfolder = index.parent.relative_to(folder).as_posix()
     def is_beside(file:str)->bool:
-        p = PurePosixPath(file)    # on some systems a backslash or a colon leads elsewhere too
-        return p.suffix == '.safetensors' and str(p.parent) == subfolder and Path(file).name == p.name
+        p = PurePosixPath(file)
+        if Path(file).name != p.name: return False    # a backslash or a colon leads elsewhere
+        return p.suffix == '.safetensors' and str(p.parent) == subfolder
     if outside := [file for file in sorted(shards) if not is_beside(file)]:
         raise ValueError(f"{index} names what is no safetensors file beside it: "
                          f"{shorten(outside[:3])}")

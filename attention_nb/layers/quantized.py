@@ -220,29 +220,30 @@ class QuantizedWeight(nn.Module):
         x = x.to(autocast_dtype(x.device) or x.dtype)
         if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         rows = x.reshape(-1, K)
-        if not self._has_kernel(rows): return x @ self._dequantize_transposed(x.dtype)
-        low = rows.to(torch.bfloat16).contiguous()    # the kernels require it
-        if len(rows) >= min_rows_dequantized[self.bits]: out = self._multiply_many(low)
+        has_many_rows = len(rows) >= min_rows_dequantized[self.bits]
+        if not self._is_faster_in_bfloat16(rows, has_many_rows):
+            return x @ self._dequantize_transposed(x.dtype)
+        rows = rows.to(torch.bfloat16).contiguous()    # torch's kernels require it
+        if has_many_rows: out = self._multiply_many(rows)
         elif self.group is None:
-            out = torch.ops.aten._weight_int8pack_mm(low, self.codes, self.scales)
-        else: out = torch.ops.aten._weight_int4pack_mm_for_cpu(low, self.codes, self.group,
+            out = torch.ops.aten._weight_int8pack_mm(rows, self.codes, self.scales)
+        else: out = torch.ops.aten._weight_int4pack_mm_for_cpu(rows, self.codes, self.group,
                                                                self.scales)
         return out.to(x.dtype).view(*x.shape[:-1], N)
 
-    def _has_kernel(self, rows:Tensor)->bool:
-        "Return whether bfloat16 and torch's kernels are faster for these rows (M, K)"
+    def _is_faster_in_bfloat16(self, rows:Tensor, has_many_rows:bool)->bool:
+        "Return whether to multiply in bfloat16: few rows by torch's kernels, many with AMX"
         if rows.device.type != 'cpu': return False
-        is_amx = processor_kind() == 'amx'
-        if len(rows) >= min_rows_dequantized[self.bits] and not is_amx: return False
+        if has_many_rows and processor_kind() != 'amx': return False
         # the 8-bit kernel reads 16 numbers at a time, also beyond the end of a row
         return self.is_packed if self.group else self.shape[1] % 16 == 0
 
-    def _multiply_many(self, low:Tensor)->Tensor:
-        "Return the product with many bfloat16 rows; 8-bit codes are exact in bfloat16"
-        if self.group is not None: return low @ self._dequantize_transposed(low.dtype)
-        codes = self.codes.to(low.dtype)
-        if len(low) > self.shape[1]: return F.linear(low, codes.mul_(self.scales[:,None]))
-        return F.linear(low, codes).mul_(self.scales)    # fewer outputs than weights to scale
+    def _multiply_many(self, rows:Tensor)->Tensor:
+        "Return the product with many bfloat16 rows (M, K); 8-bit codes are exact in bfloat16"
+        if self.group is not None: return rows @ self._dequantize_transposed(rows.dtype)
+        codes = self.codes.to(rows.dtype)
+        if len(rows) > self.shape[1]: return F.linear(rows, codes.mul_(self.scales[:,None]))
+        return F.linear(rows, codes).mul_(self.scales)    # fewer outputs than weights to scale
 
     def _dequantize_transposed(self, dtype:torch.dtype)->Tensor:
         "Return the matrix transposed, (K, N)"

@@ -40,7 +40,7 @@ class StepModel(Protocol):
     @property
     def embed(self)->Any: ...
     @property
-    def decoder(self)->Stack|None: ...
+    def decoder(self)->Any: ...    # a `Stack`, or None
     @property
     def head(self)->Any: ...
     def logits(self, x:Tensor)->Tensor: ...
@@ -48,7 +48,7 @@ class StepModel(Protocol):
 
 class _StaticCache:
     "Cache of one layer whose buffers a graph of static shapes reads and writes"
-    dtype = None
+    dtype = None    # layers convert nothing to it
     def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, padding:Tensor, positions:Tensor,
                  window_size:int)->None:
         self.keys,self.values,self.n,self.padding = keys,values,n,padding
@@ -118,8 +118,8 @@ class StaticStep(nn.Module):
         Returns:
             Logits (B, N)
         """
-        model,stack = self.model,self.model.decoder
-        assert stack is not None
+        model = self.model
+        stack:Stack = model.decoder
         layers = zip(stack.blocks, stack.rope_types, keys, values or [None]*len(keys),
                      self.window_sizes)
         x = model.embed(ids, n - padding)    # (B, 1, D)
@@ -176,8 +176,8 @@ def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
 
 def _export_inputs(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,...]]:
     "Return example inputs of a step, and which of their dimensions may vary"
-    stack,rows,device = model.decoder,cache.self_attn[0].batch,weight_like(model.embed.token).device
-    assert stack is not None
+    stack:Stack = model.decoder
+    rows,device = cache.self_attn[0].batch,weight_like(model.embed.token).device
     with torch.inference_mode(False):
         def zeros_long(*shape:int)->Tensor:
             return torch.zeros(shape, dtype=torch.long, device=device)
@@ -267,6 +267,7 @@ def _tensors(model:nn.Module)->dict[str,Tensor]:
              *model.named_buffers(remove_duplicate=False)]
     return {f'model.{name}': t.data for name,t in named}
 
+# %% ../../nbs/models/compiled_step.ipynb #83f4ddb1
 def _export(model:StepModel, cache:ModelCache)->torch.export.ExportedProgram:
     "Export a step, and leave the model as it was"
     step,(inputs,lengths) = StaticStep(model, _window_sizes(cache)),_export_inputs(model, cache)
@@ -364,7 +365,7 @@ class CompiledStep:
         self.model.check_length(n+1)
         padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
         if mask is not None: padding = (~mask).sum(1, keepdim=True)
-        max_len = max((k.shape[2] for k in self._keys), default=2)
+        max_len = max(k.shape[2] for k in self._keys)
         positions = torch.arange(max(2, min(max_len, _round_up(n+1, _BLOCK))), device=device)
         position_ids = n - padding
         rotations = {name: rope.rotation(position_ids) for name,rope in self._ropes.items()}
@@ -383,7 +384,7 @@ class CompiledStep:
         "Find or load the graph for the model and the cache as they are"
         model,cache,stack = self.model,self.cache,self.model.decoder
         _check_supported(model, cache)
-        assert isinstance(model, nn.Module) and stack is not None
+        assert isinstance(model, nn.Module)
         (self._state,graphs),key = derived_from(model),_graph_key(cache)
         self._graph,self._ropes = None,stack.ropes
         self._keys,self._values = _buffers(cache)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from ..checks import autocast_dtype
 from ..layers.cache import ModelCache, SlidingKVCache
+from .blocks import MixtureOfExperts
 from .generation_options import GenerateOptions, GenerativeModel
 from .sampling import apply_processor, filter_logits, penalize_repetition, sample
 from .text_stream import TextStream
@@ -255,7 +256,7 @@ class DecodingLoop:
         return self.broadcast(sample(logits, generator=self.options.generator))
 
     def broadcast(self, tokens:Tensor)->Tensor:
-        "Return the tokens of the first process of a group that shares the model"
+        "Return the tokens that the first process of the group has sampled"
         if self._group is not None:
             torch.distributed.broadcast(tokens, group=self._group, group_src=0)
         return tokens
@@ -304,9 +305,11 @@ class DecodingLoop:
         return criteria.is_active and criteria.update(state.so_far[:,o.prompt.shape[1]:])
 
 def _process_group(model:GenerativeModel)->Any:
-    "Return the process group that `parallelize` split a model over, or None"
+    "Return the group of processes that write one text together, those of `parallelize`, or None"
     if not isinstance(model, nn.Module): return None
-    meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
+    # with `expert_parallel` each process has texts of its own
+    meshes = (m.__dict__['_mesh'] for m in model.modules()
+              if '_mesh' in m.__dict__ and not isinstance(m, MixtureOfExperts))
     return next((mesh.get_group() for mesh in meshes), None)
 
 def _pad_left(ids:Tensor, mask:Tensor)->tuple[Tensor,Tensor]:

@@ -187,14 +187,14 @@ def first_layers(model:nn.Module, n:int)->nn.Module:
     return copies[key]
 
 def _first_layers(transformer:Any, n:int)->nn.Module:
-    cfg = transformer.cfg
-    per_layer = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
-                 if getattr(cfg, name) is not None}
-    stack = transformer.decoder
-    kept:dict[str,Any] = dict(n_layers=n, **per_layer)
-    if 'delta' not in stack.layer_types[:n]: kept['delta'] = None
-    if {*stack.layer_types[:n]} <= {'full','window'}: kept['mixer_norm_style'] = None
-    cfg = replace(cfg, **kept)
+    "Return a shallow copy of a model with n blocks, and with a config that fits them"
+    cfg,stack = transformer.cfg,transformer.decoder
+    changes:dict[str,Any] = dict(n_layers=n)
+    for name in ('layer_types','rope_layers'):
+        if (per_layer := getattr(cfg, name)) is not None: changes[name] = per_layer[:n]
+    if 'delta' not in stack.layer_types[:n]: changes['delta'] = None
+    if {*stack.layer_types[:n]} <= {'full','window'}: changes['mixer_norm_style'] = None
+    cfg = replace(cfg, **changes)
     stack = _shallow_copy(stack, dict(blocks=stack.blocks[:n]), cfg=cfg,
                           layer_types=stack.layer_types[:n], rope_types=stack.rope_types[:n])
     return _shallow_copy(transformer, dict(decoder=stack), cfg=cfg)
