@@ -8,7 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/convert.html.md"""
 __all__ = []
 
 # %% ../../nbs/checkpoints/convert.ipynb #cba14636
-import itertools, math, re
+import itertools
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable

@@ -405,8 +405,8 @@ class SlidingKVCache(KVCache):
         return keys, values
 
     def _copy_overwritten(self, L:int)->list[Tensor]:
-        "Return copies of what L tokens will overwrite; of one token, a key that no query reaches"
-        if L == 1: return []
+        "Return copies of what L new tokens will overwrite"
+        if L == 1: return []    # it overwrites a key that no later query reaches
         end = self._length+L
         slots = self._slots(max(self._length, end-self._n_slots), end)
         return [t[:,:,slots] for t in (*self._k.tensors, *self._v.tensors)]

@@ -274,10 +274,11 @@ class LatentAttention(AttentionLayer):
         Returns:
             (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         """
-        options:dict[str,Any] = dict(mask=mask, bias=bias, causal=causal, scale=self.scale,
-                                     dropout_p=self.dropout if self.training else 0.)
-        (x,*_),options = prepare_attention(self, (query,)*3, (self.d_model,)*3, options, cache,
-                                           positions, rotation, need_weights)
+        D,dropout_p = self.d_model,self.dropout if self.training else 0.
+        (x,*_),options = prepare_attention(
+            self, (query,query,query), (D,D,D),
+            dict(mask=mask, bias=bias, causal=causal, scale=self.scale, dropout_p=dropout_p),
+            cache, positions, rotation, need_weights)
         q,latents = self._project_inputs(x, cache, positions, rotation)
         def attend_cached(q:Tensor, latents:Tensor, _:Tensor, **options:Any)->Attended:
             return self._attend_latents(q, latents, bool(need_weights), cache is not None, options)

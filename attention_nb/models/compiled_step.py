@@ -78,7 +78,10 @@ class _StaticCache:
 
 def _attend_in_groups(attend:Callable[...,Attended], q:Tensor, keys:Tensor, values:Tensor, *,
                       sinks:Tensor|None, **options:Any)->Attended:
-    "Attend with the queries of a group as a sequence of queries, so that each key is read once"
+    """Attend from one token (B, H, 1, E), with the queries of a group as a sequence
+
+    So each key is read once, and not once for each query of its group.
+    """
     B,H,_,E = q.shape
     heads = keys.shape[1]
     if sinks is not None or heads == H or not values.shape[-1]:
@@ -151,13 +154,12 @@ def unsupported_reason(model:StepModel, cache:ModelCache, mask:Tensor|None=None)
         if reason := _unsupported_layer(block.attn, c): return f"layer {i} {reason}"
     return None
 
-def _unsupported_layer(attn:nn.Module, cache:Any)->str|None:
+def _unsupported_layer(attn:Any, cache:Any)->str|None:
     "Return the reason why a layer with this cache cannot be compiled, or None if it can"
     if type(attn) not in (MultiHeadAttention,LatentAttention): return f"is a {type(attn).__name__}"
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
     if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
-    window:Any = getattr(attn, 'window', None)
-    left = (window or (None,))[0]
+    left = None if attn.window is None else attn.window[0]
     if left is not None and left < cache.buffers[0].shape[2]-1: return "keeps more than its window"
     return None
 
@@ -221,8 +223,8 @@ def _describe(x:object)->object:
 
 def _class_hashes(cls:type)->list[Any]:
     "Return the hashed methods and the constants of a class and its bases, but for torch's and ours"
-    known = 'torch.', 'builtins', 'typing', 'attention_nb.kernels.', 'attention_nb.layers.', \
-        'attention_nb.models.'
+    known = ('torch.', 'builtins', 'typing', 'attention_nb.kernels.', 'attention_nb.layers.',
+             'attention_nb.models.')
     members = [(name, x) for c in cls.__mro__ if not f'{c.__module__}.'.startswith(known)
                for name,x in vars(c).items()]
     return [(name, _function_hash(x) if isinstance(x, FunctionType) else x) for name,x in members
