@@ -8,7 +8,10 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/chat_template.html
 __all__ = []
 
 # %% ../../nbs/checkpoints/chat_template.ipynb #6a81436b
-import contextlib, json, subprocess, sys
+import contextlib
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn

@@ -8,14 +8,16 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/convert.html.md"""
 __all__ = []
 
 # %% ../../nbs/checkpoints/convert.ipynb #cba14636
-import itertools, math, re
+import itertools
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from ..layers.linear import DeltaConfig
+from ..layers.linear import DeltaConfig, qkv_widths
 from ..models.blocks import Mixers, built_in_mixers
 from ..models.config import TransformerConfig
 from .schema import Family, Field, Rule
@@ -48,15 +50,10 @@ def _delta(cfg:TransformerConfig)->DeltaConfig:
     assert cfg.delta is not None    # these transforms are for state layers alone
     return cfg.delta
 
-def _delta_rows(cfg:TransformerConfig)->list[int]:
-    "Return how many rows of a state layer are queries, keys and values"
-    d = _delta(cfg)
-    return [d.n_heads*d.head_dim]*2 + [(d.n_v_heads or d.n_heads)*(d.v_head_dim or d.head_dim)]
-
 def _split_by_key_head(t:Tensor, cfg:TransformerConfig, n:int)->list[Tensor]:
     "Split rows that lie in turn for each key head into 2 or 4 matrices (Qwen3-Next)"
     H = _delta(cfg).n_heads
-    q,k,v = (rows//H for rows in _delta_rows(cfg))
+    q,k,v = (rows//H for rows in qkv_widths(_delta(cfg)))
     heads = t.unflatten(0, (H, -1))
     sizes = [q,k,v,v] if n == 4 else [heads.shape[1]//2]*2
     return [part.flatten(0, 1) for part in heads.split(sizes, 1)]
@@ -92,7 +89,8 @@ _transforms:dict[str,_Transform] = dict(
                         .flatten(0, 2))),
     qkvz=_Transform(lambda t,cfg: _split_by_key_head(t, cfg, 4), _merge_by_key_head),
     by_key_head=_Transform(lambda t,cfg: _split_by_key_head(t, cfg, 2), _merge_by_key_head),
-    delta_rows=_Transform(lambda t,cfg: t.split(_delta_rows(cfg)), lambda ts,cfg: torch.cat(ts)),
+    delta_rows=_Transform(lambda t,cfg: t.split(qkv_widths(_delta(cfg))),
+                          lambda ts,cfg: torch.cat(ts)),
     four_dims=_Transform(lambda t,cfg: [t.flatten()], lambda ts,cfg: ts[0].view(1, 1, -1, 1)))
 
 # %% ../../nbs/checkpoints/convert.ipynb #a4b3e2d3

@@ -8,12 +8,17 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/gguf.html.md"""
 __all__ = ['read_gguf']
 
 # %% ../../nbs/checkpoints/gguf.ipynb #b6bb4949
-import functools, math, mmap, re, struct
+import functools
+import math
+import mmap
+import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-import numpy as np, torch
+import numpy as np
+import torch
 from numpy import typing as npt
 from torch import Tensor
 from .schema import Field, field_kinds, short_repr

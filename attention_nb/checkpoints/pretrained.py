@@ -8,7 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/pretrained.html.md
 __all__ = ['load_pretrained', 'embed_sentences', 'from_hf', 'save_pretrained']
 
 # %% ../../nbs/checkpoints/pretrained.ipynb #5ac1e0c4
-import contextlib, copy, json
+import contextlib
+import copy
+import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

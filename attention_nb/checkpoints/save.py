@@ -8,7 +8,15 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/save.html.md"""
 __all__ = []
 
 # %% ../../nbs/checkpoints/save.ipynb #6ad2c8a0
-import contextlib, errno, json, os, re, secrets, shutil, sys
+import contextlib
+import errno
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,8 +33,8 @@ _index = 'model.safetensors.index.json'
 
 def _nbytes(tensors:Mapping[str,Tensor], name:str)->int:
     "Return the bytes of a tensor without reading it"
-    if isinstance(tensors, Tensors): return tensors._find(name).nbytes
-    return tensors[name].numel() * tensors[name].element_size()
+    if not isinstance(tensors, Tensors): return tensors[name].nbytes
+    return math.prod(tensors.shape(name)) * tensors.dtype(name).itemsize
 
 def _unique_tensors(tensors:Mapping[str,Tensor])->tuple[list[str],dict[str,str]]:
     "Return the names to write, and for each tied name the one that is written"
@@ -184,12 +192,14 @@ def _locked_file(path:Path, doing:str)->BinaryIO:
         try:
             try: _lock(file)
             except (BlockingIOError, PermissionError):
-                raise RuntimeError(f"{path.parent}: another {doing} is writing into this folder"
-                                   ) from None
+                error = f"{path.parent}: another {doing} is writing into this folder"
+                raise RuntimeError(error) from None
             except OSError: pass    # a file system without locks
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()): return file
-        except BaseException: file.close(); raise
+        except BaseException:
+            file.close()
+            raise
         file.close()    # another process has just removed it: try again
 
 @contextlib.contextmanager
@@ -221,7 +231,7 @@ def save_tensors(tensors:Mapping[str,Tensor], config:Mapping[str,Any], folder:st
         config: Content of config.json
         folder: Created if it does not exist; the weights in it are replaced
         extra_files: Other files by name; None removes one
-        max_shard_size: Most bytes of a file; more are divided among several
+        max_shard_size: Maximum bytes of a file; larger models get several
         progress: Show a bar
 
     Returns:

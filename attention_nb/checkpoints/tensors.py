@@ -8,7 +8,14 @@ Docs: https://attention-nb.github.io/attention_nb/checkpoints/tensors.html.md"""
 __all__ = []
 
 # %% ../../nbs/checkpoints/tensors.ipynb #5ef65881
-import functools, importlib, io, json, math, os, re, stat
+import functools
+import importlib
+import io
+import json
+import math
+import os
+import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -79,10 +86,10 @@ class Tensors(Mapping[str,Tensor]):
 
     @property
     def nbytes(self)->int:
-        """How much memory all tensors take
+        """Bytes of memory
 
         Returns:
-            Bytes of all tensors together, once read
+            Of all tensors together, once they are read
         """
         return sum(s.nbytes for s in self._stored.values())
 
@@ -123,10 +130,6 @@ def read_text(path:Path, max_bytes:int=2**26)->str:
     except FileNotFoundError: raise FileNotFoundError(f"{path} is missing") from None
     except (OSError, ValueError) as e: raise ValueError(f"{path} is not a text: {e}") from None
 
-def _integer(digits:str)->int|float:
-    "Return an integer of JSON; one of more than 100 digits as a float, which an error can show"
-    return int(digits) if len(digits) <= 100 else float(digits)
-
 def _unique_keys(pairs:list[tuple[str,Any]])->dict[str,Any]:
     "Return an object of JSON; refuse two values for a name"
     values = dict(pairs)
@@ -139,7 +142,7 @@ def _unique_keys(pairs:list[tuple[str,Any]])->dict[str,Any]:
 def read_object(path:Path)->dict[str,Any]:
     "Return the JSON object in a file"
     text = read_text(path)
-    try: value = json.loads(text, parse_int=_integer, object_pairs_hook=_unique_keys)
+    try: value = json.loads(text, object_pairs_hook=_unique_keys)
     except RecursionError: raise ValueError(f"{path} is nested too deep") from None
     except json.JSONDecodeError as e: raise ValueError(f"{path} is not a JSON file: {e}") from None
     except ValueError as e: raise ValueError(f"{path}: {e}") from None
@@ -175,7 +178,7 @@ _types = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torc
 def _read_safetensors(path:Path)->dict[str,Stored]:
     "Map the tensors of one file into memory, without reading them"
     from safetensors import SafetensorError, safe_open
-    # it knows of names that no file can have, which `path.exists` does not
+    # `path.exists` raises for a name that is too long for a file
     if not os.path.exists(path): raise FileNotFoundError(f"{shorten(path)} is missing")
     if not path.is_file(): raise ValueError(f"{path} is no regular file")
     def stored(name:str)->Stored:
@@ -198,28 +201,27 @@ def _read_safetensors(path:Path)->dict[str,Stored]:
 def _read_shards(index:Path, folder:Path)->dict[str,Stored]:
     "Map the tensors of all files that an index names, in a folder or one below"
     weight_map = read_object(index).get('weight_map')
-    beside = index.parent.relative_to(folder).as_posix()
     if not isinstance(weight_map, dict) or {*map(type, weight_map.values())} != {str}:
         raise ValueError(f"{index} has no weight_map from tensors to files")
-    names = sorted({*weight_map.values()})
-    def fits(n:str)->bool:
-        p = PurePosixPath(n)    # on some systems a backslash or a colon leads elsewhere too
-        return p.suffix == '.safetensors' and str(p.parent) == beside and Path(n).name == p.name
-    if outside := [n for n in names if not fits(n)]:
+    shards:dict[str,set[str]] = {}    # names of the tensors by file
+    for name,file in weight_map.items(): shards.setdefault(file, set()).add(name)
+    subfolder = index.parent.relative_to(folder).as_posix()
+    def is_beside(file:str)->bool:
+        p = PurePosixPath(file)
+        if Path(file).name != p.name: return False    # a backslash or a colon leads elsewhere
+        return p.suffix == '.safetensors' and str(p.parent) == subfolder
+    if outside := [file for file in sorted(shards) if not is_beside(file)]:
         raise ValueError(f"{index} names what is no safetensors file beside it: "
                          f"{shorten(outside[:3])}")
-    if missing := [n for n in names if not os.path.isfile(folder/n)]:
-        raise FileNotFoundError(f"{folder} lacks {len(missing)} of {len(names)} files that "
+    if missing := [file for file in sorted(shards) if not os.path.isfile(folder/file)]:
+        raise FileNotFoundError(f"{folder} lacks {len(missing)} of {len(shards)} files that "
                                 f"{index.name} names: {shorten(missing[:3])}")
     stored:dict[str,Stored] = {}
-    for n in names:
-        held,promised = _read_safetensors(folder/n),{t for t,f in weight_map.items() if f == n}
-        if absent := sorted(promised - held.keys()):
-            raise ValueError(f"{index} promises {shorten(absent[:3])} in {n}, which does not "
-                             "hold them")
-        if surplus := sorted(held.keys() - promised):
-            raise ValueError(f"{folder/n} holds {shorten(surplus[:3])}, of which {index.name} says "
-                             "nothing")
+    for file,names in shards.items():
+        held = _read_safetensors(folder/file)
+        if different := sorted(held.keys() ^ names):
+            raise ValueError(f"{index} must name the tensors that {file} holds, only one of them "
+                             f"has {shorten(different[:3])}")
         stored |= held
     return {name: stored[name] for name in weight_map}
 
@@ -235,22 +237,15 @@ def staged_weights(folder:Path, config:Mapping[str,Any]|None=None)->Path|None:
     return folder/named if isinstance(named, str) and re.fullmatch(plain, named) else None
 
 def files_folder(folder:Path, config:Mapping[str,Any]|None=None)->Path:
-    "Where the files beside the weights are: in a model's folder, or where such a save left them"
-    point = staged_weights(folder, config)
-    return folder if point is None else point.parent
+    "Return the folder of the files beside the weights: the model's, or a stopped save's"
+    staged = staged_weights(folder, config)
+    return folder if staged is None else staged.parent
 
 # %% ../../nbs/checkpoints/tensors.ipynb #f0c698b8
 def read_weights(folder:Path, named:Any=None)->dict[str,Stored]:
-    "Map the tensors of a model's folder; `named`: the file that its settings name"
+    "Map the tensors of a model's folder; `named`: `transformers_weights` of its config.json"
+    if named is not None: return _read_named(folder, named)
     one,index = folder/'model.safetensors',folder/'model.safetensors.index.json'
-    if named is not None:
-        is_local = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}
-        is_local = is_local and not {'\\', ':'} & {*named}    # on some systems these lead elsewhere
-        if not is_local or not named.endswith(('.safetensors', '.safetensors.index.json')):
-            raise ValueError(f"{folder/'config.json'}: transformers_weights names what is no "
-                             f"safetensors file of this folder: {shorten(repr(named))}")
-        file = folder/named
-        return _read_safetensors(file) if file.suffix != '.json' else _read_shards(file, folder)
     # a link to what is not there is missing, not absent
     if os.path.lexists(one): return _read_safetensors(one)
     if os.path.lexists(index): return _read_shards(index, folder)
@@ -262,3 +257,13 @@ def read_weights(folder:Path, named:Any=None)->dict[str,Stored]:
         f"{folder} has its weights in {pickles[0]}, a pickle, which can run any program when it is "
         "opened, so it is not. If you trust its author, convert it: python -c \"from transformers "
         f"import AutoModel as A; A.from_pretrained('{folder}').save_pretrained('SAFE_FOLDER')\"")
+
+def _read_named(folder:Path, named:Any)->dict[str,Stored]:
+    "Map the tensors of the file that config.json names; raise an error for one elsewhere"
+    is_local = isinstance(named, str) and not {'..', '/'} & {*PurePosixPath(named).parts}
+    is_local = is_local and not {'\\', ':'} & {*named}    # on some systems these lead elsewhere
+    if not is_local or not named.endswith(('.safetensors', '.safetensors.index.json')):
+        raise ValueError(f"{folder/'config.json'}: transformers_weights names what is no "
+                         f"safetensors file of this folder: {shorten(repr(named))}")
+    file = folder/named
+    return _read_shards(file, folder) if file.suffix == '.json' else _read_safetensors(file)

@@ -65,29 +65,34 @@ def options_of(attend:AnyAttentionFunction)->frozenset[str]|None:
     Returns:
         Names of the options it takes; None: all
     """
-    if not callable(attend):
-        raise TypeError(f"attend must be a function of q, k, v, got {type(attend).__name__}")
-    inner = getattr(attend, '_orig_mod', attend)    # of a compiled module
-    try: params = [*inspect.signature(getattr(inner, 'forward', inner)).parameters.values()]
-    except (TypeError,ValueError):
-        raise TypeError(f"attend must be a function whose parameters can be read, got {attend!r}: "
-                        "wrap it in one that names the options it takes") from None
-    for p in params:
-        if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
-            raise TypeError(f"option {p.name} of {_name(attend)} must have a default: layers pass "
-                            "the options that differ from theirs")
-        is_ours = p.name in AttentionOptions.__annotations__ and not isinstance(attend, partial)
-        if is_ours and p.default not in (p.empty, None, False, 0):
-            raise TypeError(f"option {p.name} of {_name(attend)} must have the default of "
-                            f"`attention`, got {p.default!r}: layers do not pass options that have "
-                            "their defaults")
+    params = _parameters(attend)
     positional = [p for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 3 and not any(p.kind is p.VAR_POSITIONAL for p in params):
         raise TypeError(f"attend must take q, k, v by position, got {_name(attend)} with "
                         f"{[p.name for p in params]}")
+    for p in params: _check_default(attend, p)
     if any(p.kind is p.VAR_KEYWORD for p in params): return None
     keywords = (p for p in params if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
     return frozenset(p.name for p in keywords if p not in positional[:3])
+
+def _parameters(attend:AnyAttentionFunction)->list[inspect.Parameter]:
+    "Return the parameters of a function, or of the `forward` of a module"
+    inner = getattr(attend, '_orig_mod', attend)    # of a compiled module
+    try: return [*inspect.signature(getattr(inner, 'forward', inner)).parameters.values()]
+    except (TypeError,ValueError):
+        raise TypeError(f"attend must be a function whose parameters can be read, got {attend!r}: "
+                        "wrap it in one that names the options it takes") from None
+
+def _check_default(attend:AnyAttentionFunction, p:inspect.Parameter)->None:
+    "Raise a `TypeError` for an option without a default, or with another than that of `attention`"
+    if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+        raise TypeError(f"option {p.name} of {_name(attend)} must have a default: layers pass "
+                        "the options that differ from theirs")
+    is_ours = p.name in AttentionOptions.__annotations__ and not isinstance(attend, partial)
+    if is_ours and p.default not in (p.empty, None, False, 0):
+        raise TypeError(f"option {p.name} of {_name(attend)} must have the default of "
+                        f"`attention`, got {p.default!r}: layers do not pass options that have "
+                        "their defaults")
 
 def _name(attend:object)->str:
     "Return the name of a function for error messages"
@@ -467,8 +472,8 @@ class AttentionLayer(nn.Module):
         self._options_to_pass(self._resolve(), L, S, options)
 
     def _options_to_pass(self, resolved:ResolvedAttention, L:int, S:int,
-                options:Mapping[str,Any])->dict[str,Any]:
-        "Return the options to pass; raise `NotImplementedError` for one the function lacks"
+                         options:Mapping[str,Any])->dict[str,Any]:
+        "Return the options to pass; raise a `NotImplementedError` for one the function lacks"
         for_parts = getattr(resolved.function, 'for_parts', False)    # see `AttentionFunction`
         passed = _without_defaults(options) if for_parts else plain_options(L, S, options)
         takes = resolved.options
@@ -499,7 +504,7 @@ class AttentionLayer(nn.Module):
             assert resolved.function is not None    # `attend` is a function
             passed = self._options_to_pass(resolved, q.shape[-2], k.shape[-2], options)
             out = checked_output(resolved.name, resolved.function(q, k, v, **passed), q, k, v,
-                                   need_weights)
+                                 need_weights)
         if len(self._attention_hooks):    # torch.compile guards on the length, not on truthiness
             call = LayerCall(q, k, v, _without_defaults(options), need_weights)
             for hook in tuple(self._attention_hooks.values()):

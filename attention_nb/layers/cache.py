@@ -151,19 +151,24 @@ class KVCache:
             k_pos = _append_position_ids(self._position_ids, q_pos, past, L, q.device)
             options |= dict(q_pos=k_pos[...,past:], k_pos=k_pos)
         self._check_dropped(L, options)
+        overwritten = self._copy_overwritten(L)
         keys,values = self.update(k, v)
         position_ids = options.get('k_pos', self._position_ids)
         try:
             selected = self._select_cached(keys, values, L, in_order, options)
             out = attend(q, *selected[:2], **selected[2])
         except BaseException:    # KeyboardInterrupt too
-            self._undo_update(past, keys, values)
+            self._undo_update(past, overwritten)
             raise
         self._position_ids = position_ids
         return out
 
-    def _undo_update(self, past:int, keys:Tensor, values:Tensor)->None:
-        "Return to `past` tokens after an `update` that has returned keys and values"
+    def _copy_overwritten(self, L:int)->list[Tensor]:
+        "Return copies of what L new tokens will overwrite; a `KVCache` overwrites nothing"
+        return []
+
+    def _undo_update(self, past:int, overwritten:list[Tensor])->None:
+        "Return to `past` tokens after an `update`"
         self.crop(past)
 
     def _check_dropped(self, L:int, options:dict[str,Any])->None:
@@ -321,7 +326,7 @@ class _FloatBuffer(CacheBuffer):
     "A buffer of numbers as they are"
     def __init__(self, data:Tensor)->None: self.data,self.dtype = data,data.dtype
     @property
-    def nbytes(self)->int: return self.data.nbytes
+    def tensors(self)->tuple[Tensor,...]: return (self.data,)
     def read(self, n:int)->Tensor: return self.data[:,:,:n]
     def write(self, slots:slice|Tensor, tokens:Tensor)->None: self.data[:,:,slots] = tokens
     def as_stored(self, tokens:Tensor)->Tensor: return tokens
@@ -384,27 +389,34 @@ class SlidingKVCache(KVCache):
         """
         start = self._length
         L = _check_new(k, v, (self._k,self._v))
+        end = start+L
         if L == 1:
             slot = start % self._n_slots
             self._write(slice(slot, slot+1), k, v)
-            self._length += 1
+            self._length = end
             return self.keys, self.values
         first = max(0, start-self._n_slots+1)     # the oldest key within the window
-        skip = max(0, L-self._n_slots)            # new tokens that are overwritten at once
         old = self._slots(first, start)
         pairs = (self.keys,self._k,k),(self.values,self._v,v)
         keys,values = (torch.cat([cached[:,:,old].to(new.dtype), buffer.as_stored(new)], 2)
                        for cached,buffer,new in pairs)
-        self._write(self._slots(start+skip, start+L), k[:,:,skip:], v[:,:,skip:])
-        self._length = start+L
+        kept = max(start, end-self._n_slots)      # those before are overwritten at once
+        self._write(self._slots(kept, end), k[:,:,kept-start:], v[:,:,kept-start:])
+        self._length = end
         return keys, values
 
-    def _undo_update(self, past:int, keys:Tensor, values:Tensor)->None:
-        "Return to `past` tokens; a single token has overwritten a key that no later query reaches"
-        first = max(0, past-self._n_slots+1)
-        if self._length != past+1:
-            slots,n = self._slots(first, past),past-first
-            self._write(slots, keys[:,:,:n], values[:,:,:n])
+    def _copy_overwritten(self, L:int)->list[Tensor]:
+        "Return copies of what L new tokens will overwrite"
+        if L == 1: return []    # it overwrites a key that no later query reaches
+        end = self._length+L
+        slots = self._slots(max(self._length, end-self._n_slots), end)
+        return [t[:,:,slots] for t in (*self._k.tensors, *self._v.tensors)]
+
+    def _undo_update(self, past:int, overwritten:list[Tensor])->None:
+        "Return to `past` tokens after an `update`; codes are written back as they were"
+        slots = self._slots(max(past, self._length-self._n_slots), self._length)
+        self._copy_for_backward(torch.clone)
+        for t,old in zip((*self._k.tensors, *self._v.tensors), overwritten): t[:,:,slots] = old
         self._length = past
 
     def _check_dropped(self, L:int, options:dict[str,Any])->None:

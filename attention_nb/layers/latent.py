@@ -14,14 +14,13 @@ from functools import partial
 from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, overload
 import torch
 from torch import Tensor, nn
-from .cache import AttentionCache, KVCache, check_cache
+from .cache import AttentionCache, KVCache
 from ..checks import Attended, check_sizes, explained
-from .base import (AnyAttentionFunction, AttentionLayer, check_call,
-                                      check_inputs, check_layer)
-from .multihead import (computed_dtype, dtype_of_call, finish_attention,
-                                           in_cache_dtype, rotate_queries_and_keys, rotation_for,
-                                           split_heads, weight_like)
-from ..kernels.options import AttentionCall, check_positions
+from .base import AnyAttentionFunction, AttentionLayer, check_layer
+from .multihead import (computed_dtype, finish_attention, in_cache_dtype,
+                                           prepare_attention, rotate_queries_and_keys,
+                                           rotation_for, split_heads, weight_like)
+from ..kernels.options import AttentionCall
 from .few_rows import Linear
 from .position import Rope
 from .rope_scaling import yarn_mscale
@@ -103,79 +102,6 @@ def _normed(norm:nn.RMSNorm, x:Tensor)->Tensor:
     y:Tensor = norm(x.to(norm.weight.dtype))
     return y.to(x.dtype)
 
-# %% ../../nbs/layers/latent.ipynb #e8d313ca
-class _Options(TypedDict, total=False):
-    "Keyword arguments of `LatentAttention.forward`, for type checkers"
-    mask:Tensor|AttentionMask|None
-    bias:Tensor|None
-    causal:bool
-    cache:AttentionCache|None
-    positions:Tensor|None
-    rotation:tuple[Tensor,Tensor]|None
-
-# %% ../../nbs/layers/latent.ipynb #975b4bc6
-class _LatentProjections(AttentionLayer):
-    "Base of `LatentAttention`: its projections and norms"
-    d_model:int
-    n_heads:int
-    q_rank:int|None
-    kv_rank:int
-    nope_dim:int
-    rope_dim:int
-    v_dim:int
-    kv_down:nn.Linear
-    kv_norm:nn.RMSNorm
-    kv_up:nn.Linear
-    out_proj:nn.Linear
-    q_proj:nn.Linear
-    q_down:nn.Linear
-    q_norm:nn.RMSNorm
-    q_up:nn.Linear
-
-    def __init__(self, d_model:int, n_heads:int, q_rank:int|None, kv_rank:int, nope_dim:int,
-                 rope_dim:int, v_dim:int, bias:bool, eps:float,
-                 attend:AnyAttentionFunction|str|None)->None:
-        super().__init__(attend)
-        check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
-                    kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
-        self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
-        self.nope_dim,self.rope_dim,self.v_dim = nope_dim,rope_dim,v_dim
-        q_width = n_heads*(nope_dim+rope_dim)
-        if q_rank is None: self.q_proj = Linear(d_model, q_width, False)
-        else:
-            self.q_down = Linear(d_model, q_rank, bias)
-            self.q_norm = nn.RMSNorm(q_rank, eps=eps)
-            self.q_up = Linear(q_rank, q_width, False)
-        self.kv_down = Linear(d_model, kv_rank+rope_dim, bias)
-        self.kv_norm = nn.RMSNorm(kv_rank, eps=eps)
-        self.kv_up = Linear(kv_rank, n_heads*(nope_dim+v_dim), False)
-        self.out_proj = Linear(n_heads*v_dim, d_model, bias)
-        self.reset_parameters()
-
-    def reset_parameters(self)->None:
-        "Initialize with Xavier uniform weights and zero biases; reset norms"
-        for m in self.children():
-            if isinstance(m, nn.RMSNorm): m.reset_parameters()
-            if not isinstance(m, nn.Linear): continue
-            nn.init.xavier_uniform_(m.weight)
-            if m.bias is not None: nn.init.zeros_(m.bias)
-
-    def _queries(self, x:Tensor)->tuple[Tensor,...]:
-        "Return both parts of the queries, (B, H, L, nope_dim) and (B, H, L, rope_dim)"
-        if self.q_rank is None: q = self.q_proj(x)
-        else: q = self.q_up(_normed(self.q_norm, self.q_down(x)))
-        return torch.split(split_heads(q, self.n_heads), [self.nope_dim, self.rope_dim], -1)
-
-    def _latents(self, x:Tensor)->tuple[Tensor,Tensor]:
-        "Return the latents, (B, 1, L, r), and the key to rotate, (B, 1, L, rope_dim)"
-        latent,k_rope = self.kv_down(x)[:,None].split([self.kv_rank, self.rope_dim], -1)
-        return _normed(self.kv_norm, latent), k_rope
-
-    def _up_matrices(self)->tuple[Tensor,...]:
-        "Return the matrices from latents to keys, (H, nope_dim, r), and values, (H, v_dim, r)"
-        w = self.kv_up.weight.unflatten(0, (self.n_heads, -1))
-        return torch.split(w, [self.nope_dim, self.v_dim], 1)
-
 # %% ../../nbs/layers/latent.ipynb #264d8ad8
 def _repeat_for_heads(t:Tensor|None, H:int, L:int)->Tensor|None:
     "Return a mask or bias (B, H, L, S) as (B, 1, L * H, S), a row for each query and head"
@@ -210,8 +136,18 @@ def _attend_one_key_head(attend:Callable[[AttentionCall],Attended], c:AttentionC
     def split(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (split(out[0]), split(out[1])) if isinstance(out, tuple) else split(out)
 
+# %% ../../nbs/layers/latent.ipynb #e8d313ca
+class _Options(TypedDict, total=False):
+    "Keyword arguments of `LatentAttention.forward`, for type checkers"
+    mask:Tensor|AttentionMask|None
+    bias:Tensor|None
+    causal:bool
+    cache:AttentionCache|None
+    positions:Tensor|None
+    rotation:tuple[Tensor,Tensor]|None
+
 # %% ../../nbs/layers/latent.ipynb #3d07dfc7
-class LatentAttention(_LatentProjections):
+class LatentAttention(AttentionLayer):
     """Multi-head latent attention, MLA (DeepSeek-V2, arXiv:2405.04434)
 
     A cache holds kv_rank + rope_dim numbers a token. In DeepSeek-V3's configuration `q_rank` is
@@ -235,6 +171,21 @@ class LatentAttention(_LatentProjections):
         absorbed: True: absorbed form; False: expanded; None: see above
         attend: As in `MultiHeadAttention`
     """
+    d_model:int
+    n_heads:int
+    q_rank:int|None
+    kv_rank:int
+    nope_dim:int
+    rope_dim:int
+    v_dim:int
+    kv_down:nn.Linear
+    kv_norm:nn.RMSNorm
+    kv_up:nn.Linear
+    out_proj:nn.Linear
+    q_proj:nn.Linear
+    q_down:nn.Linear
+    q_norm:nn.RMSNorm
+    q_up:nn.Linear
     dropout:float
     rope:Rope|None
     absorbed:bool|None
@@ -246,13 +197,35 @@ class LatentAttention(_LatentProjections):
                  rope_dim:int, v_dim:int, bias:bool=False, norm_eps:float=1e-6, dropout:float=0.,
                  scale:float|None=None, rope:Rope|None=None, absorbed:bool|None=None,
                  attend:AnyAttentionFunction|str|None=None):
-        super().__init__(d_model, n_heads, q_rank, kv_rank, nope_dim, rope_dim, v_dim, bias,
-                         norm_eps, attend)
+        super().__init__(attend)
+        check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
+                    kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
         if rope is not None and getattr(rope, 'head_dim', None) != rope_dim:
             raise ValueError(f"rope must be a Rope({rope_dim}), as wide as rope_dim, got {rope}")
+        self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
+        self.nope_dim,self.rope_dim,self.v_dim = nope_dim,rope_dim,v_dim
         self.dropout,self.rope,self.absorbed = dropout,rope,absorbed
-        self.scale:float = latent_scale(nope_dim, rope_dim) if scale is None else scale
+        self.scale = latent_scale(nope_dim, rope_dim) if scale is None else scale
+        q_width = n_heads*(nope_dim+rope_dim)
+        if q_rank is None: self.q_proj = Linear(d_model, q_width, False)
+        else:
+            self.q_down = Linear(d_model, q_rank, bias)
+            self.q_norm = nn.RMSNorm(q_rank, eps=norm_eps)
+            self.q_up = Linear(q_rank, q_width, False)
+        self.kv_down = Linear(d_model, kv_rank+rope_dim, bias)
+        self.kv_norm = nn.RMSNorm(kv_rank, eps=norm_eps)
+        self.kv_up = Linear(kv_rank, n_heads*(nope_dim+v_dim), False)
+        self.out_proj = Linear(n_heads*v_dim, d_model, bias)
+        self.reset_parameters()
+
+    def reset_parameters(self)->None:
+        "Initialize with Xavier uniform weights and zero biases; reset norms"
+        for m in self.children():
+            if isinstance(m, nn.RMSNorm): m.reset_parameters()
+            if not isinstance(m, nn.Linear): continue
+            nn.init.xavier_uniform_(m.weight)
+            if m.bias is not None: nn.init.zeros_(m.bias)
 
     def extra_repr(self)->str:
         names = 'd_model n_heads q_rank kv_rank nope_dim rope_dim v_dim dropout scale attend'
@@ -301,21 +274,11 @@ class LatentAttention(_LatentProjections):
         Returns:
             (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         """
-        if need_weights not in (False, True, 'mean'):
-            raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
-        D = self.d_model
-        check_inputs(query, query, query, (D, D, D))
-        check_cache(self, query, True, cache, positions, rotation)
-        past = 0 if cache is None else len(cache)
-        check_call(query, query.shape[-2], heads=self.n_heads, n_cached=past, mask=mask, bias=bias,
-                   dtype=dtype_of_call(query, cache), scale=self.scale)
-        x = query if query.dim() == 3 else query[None]
-        options = dict(mask=mask, bias=bias, causal=causal, scale=self.scale, q_pos=positions,
-                       dropout_p=self.dropout*self.training)
-        if positions is not None:
-            check_positions(x, 'positions', positions, x.shape[1])
-            if cache is None: options |= dict(k_pos=positions)    # a cache has those of all keys
-        self.check_options(x.shape[1], past+x.shape[1], **options)
+        D,dropout_p = self.d_model,self.dropout if self.training else 0.
+        (x,*_),options = prepare_attention(
+            self, (query,query,query), (D,D,D),
+            dict(mask=mask, bias=bias, causal=causal, scale=self.scale, dropout_p=dropout_p),
+            cache, positions, rotation, need_weights)
         q,latents = self._project_inputs(x, cache, positions, rotation)
         def attend_cached(q:Tensor, latents:Tensor, _:Tensor, **options:Any)->Attended:
             return self._attend_latents(q, latents, bool(need_weights), cache is not None, options)
@@ -332,6 +295,22 @@ class LatentAttention(_LatentProjections):
             q_rope,k_rope = rotate_queries_and_keys(self.rope, q_rope, k_rope, rotation)
         q,latents = torch.cat([q_nope, q_rope], -1),torch.cat([latent, k_rope], -1)
         return in_cache_dtype(cache, q, latents)
+
+    def _queries(self, x:Tensor)->tuple[Tensor,...]:
+        "Return both parts of the queries, (B, H, L, nope_dim) and (B, H, L, rope_dim)"
+        if self.q_rank is None: q = self.q_proj(x)
+        else: q = self.q_up(_normed(self.q_norm, self.q_down(x)))
+        return torch.split(split_heads(q, self.n_heads), [self.nope_dim, self.rope_dim], -1)
+
+    def _latents(self, x:Tensor)->tuple[Tensor,Tensor]:
+        "Return the latents, (B, 1, L, r), and the key to rotate, (B, 1, L, rope_dim)"
+        latent,k_rope = self.kv_down(x)[:,None].split([self.kv_rank, self.rope_dim], -1)
+        return _normed(self.kv_norm, latent), k_rope
+
+    def _up_matrices(self)->tuple[Tensor,...]:
+        "Return the matrices from latents to keys, (H, nope_dim, r), and values, (H, v_dim, r)"
+        w = self.kv_up.weight.unflatten(0, (self.n_heads, -1))
+        return torch.split(w, [self.nope_dim, self.v_dim], 1)
 
     def _attend_latents(self, q:Tensor, latents:Tensor, need_weights:bool, cached:bool,
                         options:dict[str,Any])->Attended:

@@ -444,6 +444,12 @@ class DeltaConfig:
         object.__setattr__(self, 'n_v_heads', Hv)    # equal settings are equal
         object.__setattr__(self, 'v_head_dim', Ev)
 
+# %% ../../nbs/layers/linear.ipynb #c7f04617
+def qkv_widths(cfg:DeltaConfig)->tuple[int,int,int]:
+    "Return the widths of queries, keys and values, of all heads together"
+    qk_width = cfg.n_heads*cfg.head_dim
+    return qk_width, qk_width, (cfg.n_v_heads or cfg.n_heads)*(cfg.v_head_dim or cfg.head_dim)
+
 # %% ../../nbs/layers/linear.ipynb #96a3b5dc
 def _short_convolution(x:Tensor, weight:Tensor, conv_state:Tensor, mask:Tensor|None,
                        starts:Tensor|None)->tuple[Tensor,Tensor]:
@@ -522,6 +528,7 @@ class GatedDeltaNet(_StateLayer):
                           max_beta=max_beta, gate=gate, gate_rank=gate_rank, norm_eps=norm_eps)
         assert cfg.n_v_heads is not None and cfg.v_head_dim is not None    # it has set them
         Hv,Ev = cfg.n_v_heads,cfg.v_head_dim
+        q_width,k_width,v_width = self._qkv_widths = qkv_widths(cfg)
         self.d_model,self.n_k_heads,self.n_v_heads = d_model,n_heads,Hv
         self.head_dim,self.v_head_dim,self.conv_size = head_dim,Ev,conv_size
         self.channel_decay,self.max_beta,self.gate = channel_decay,max_beta,gate
@@ -531,15 +538,16 @@ class GatedDeltaNet(_StateLayer):
         def low_rank(width:int)->nn.Module:
             if gate_rank is None: return Linear(d_model, width, False)
             return nn.Sequential(Linear(d_model, gate_rank, False), Linear(gate_rank, width, False))
-        self.q_proj,self.k_proj = (Linear(d_model, n_heads*head_dim, False) for _ in 'qk')
-        self.v_proj = Linear(d_model, Hv*Ev, False)
-        self.q_conv,self.k_conv,self.v_conv = map(conv, (n_heads*head_dim,)*2 + (Hv*Ev,))
+        self.q_proj = Linear(d_model, q_width, False)
+        self.k_proj = Linear(d_model, k_width, False)
+        self.v_proj = Linear(d_model, v_width, False)
+        self.q_conv,self.k_conv,self.v_conv = conv(q_width),conv(k_width),conv(v_width)
         self.beta_proj = Linear(d_model, Hv, False)
-        self.decay_proj,self.gate_proj = low_rank(n_decays),low_rank(Hv*Ev)
+        self.decay_proj,self.gate_proj = low_rank(n_decays),low_rank(v_width)
         self.log_rate = nn.Parameter(torch.empty(Hv))
         self.decay_bias = nn.Parameter(torch.empty(n_decays))
         self.norm = nn.RMSNorm(Ev, eps=norm_eps)
-        self.out_proj = Linear(Hv*Ev, d_model, False)
+        self.out_proj = Linear(v_width, d_model, False)
         self.reset_parameters()
 
     def reset_parameters(self)->None:
@@ -567,8 +575,7 @@ class GatedDeltaNet(_StateLayer):
 
     @property
     def _conv_state_shape(self)->tuple[int,int]:
-        width = 2*self.n_k_heads*self.head_dim + self.n_v_heads*self.v_head_dim
-        return self.conv_size-1, width
+        return self.conv_size-1, sum(self._qkv_widths)
 
     def forward(self, x:Tensor, *, mask:Tensor|None=None, positions:Tensor|None=None,
                 documents:Tensor|None=None, cache:StateCache|None=None)->Tensor:
@@ -610,7 +617,7 @@ class GatedDeltaNet(_StateLayer):
     def _heads(self, mixed:Tensor)->tuple[Tensor,Tensor,Tensor]:
         "Return q and k (B, Hv, L, E), of length 1, and v (B, Hv, L, Ev), in float32 or wider"
         H,Hv,wide = self.n_k_heads,self.n_v_heads,wide_dtype(mixed.dtype)
-        q,k,v = mixed.to(wide).split([H*self.head_dim, H*self.head_dim, Hv*self.v_head_dim], -1)
+        q,k,v = mixed.to(wide).split(self._qkv_widths, -1)
         q,k = _unit_length(split_heads(q, H)),_unit_length(split_heads(k, H))
         if Hv > H: q,k = (t.repeat_interleave(Hv//H, dim=1) for t in (q,k))
         return q*self.head_dim**-.5, k, split_heads(v, Hv)

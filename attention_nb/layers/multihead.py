@@ -196,6 +196,38 @@ def dtype_of_call(query:Tensor, cache:object)->torch.dtype:
     if cached is not None and cached.is_floating_point: return cached
     return autocast_dtype(query.device) or query.dtype
 
+def prepare_attention(layer:Any, inputs:tuple[Tensor,Tensor,Tensor], widths:tuple[int,int,int],
+                      options:dict[str,Any], cache:AttentionCache|None, positions:Tensor|None,
+                      rotation:tuple[Tensor,Tensor]|None,
+                      need_weights:object)->tuple[tuple[Tensor,Tensor,Tensor],dict[str,Any]]:
+    """Check the arguments of a layer's call; return inputs with a batch, and all options
+
+    `inputs` are query, key and value, `widths` theirs, `options` those without position ids.
+    Raises a `TypeError`, `ValueError` or `NotImplementedError`.
+    """
+    if need_weights not in (False, True, 'mean'):
+        raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
+    query,key,value = inputs
+    is_self = key is query
+    check_inputs(query, key, value, widths)
+    check_cache(layer, query, is_self, cache, positions, rotation)
+    L,S,n_cached = query.shape[-2],key.shape[-2],0 if cache is None else len(cache)
+    if not is_self:
+        if n_cached not in (0, S):
+            raise ValueError(f"key must have the {n_cached} tokens that the cache holds, got {S}: "
+                             "reset the cache for another memory")
+        n_cached = 0    # its keys are cached, or those of this call will be
+    check_call(query, S, heads=layer.n_heads, n_cached=n_cached, mask=options['mask'],
+               bias=options['bias'], dtype=dtype_of_call(query, cache), scale=options['scale'],
+               softcap=options.get('softcap'))
+    if query.dim() == 2: query,key,value = query[None],key[None],value[None]
+    if positions is not None:
+        check_positions(query, 'positions', positions, L)
+        options = options | dict(q_pos=positions)
+        if cache is None: options['k_pos'] = positions    # a cache has those of all keys
+    layer.check_options(L, n_cached+S, **options)
+    return (query,key,value), options
+
 def finish_attention(attended:Attended, project:Callable[[Tensor],Tensor], need_weights:object,
                      unbatched:bool)->Attended:
     "Merge the heads and project them; return the output, and weights or their mean if asked for"
@@ -325,14 +357,9 @@ class MultiHeadAttention(AttentionLayer):
         is_self = key is None or key is query
         key = query if key is None else key
         value = key if value is None else value
-        self._check(query, key, value, mask, bias, cache, positions, rotation, need_weights)
-        x = (query,key,value) if query.dim() == 3 else (query[None],key[None],value[None])
-        options = self._options(mask, bias, causal)
-        if positions is not None:
-            options |= dict(q_pos=positions)
-            if cache is None: options |= dict(k_pos=positions)    # a cache has those of all keys
-        past = len(cache) if cache is not None and is_self else 0
-        self.check_options(x[0].shape[1], past+x[1].shape[1], **options)
+        x,options = prepare_attention(self, (query,key,value), (self.d_model,self.kdim,self.vdim),
+                                      self._options(mask, bias, causal), cache, positions, rotation,
+                                      need_weights)
         if cache is not None and len(cache) and not is_self:    # cross-attention to cached keys
             q = _project(x[0], self.q_proj, self.n_heads, self.q_norm)
             q, = in_cache_dtype(cache, q)
@@ -366,25 +393,6 @@ class MultiHeadAttention(AttentionLayer):
             if rotation is None: rotation = rotation_for(self.rope, cache, positions, query)
             q,k = rotate_queries_and_keys(self.rope, q, k, rotation)
         return (q,k,v) if cache is None else in_cache_dtype(cache, q, k, v)
-
-    def _check(self, query:Tensor, key:Tensor, value:Tensor, mask:Tensor|AttentionMask|None,
-               bias:Tensor|None, cache:AttentionCache|None, positions:Tensor|None,
-               rotation:tuple[Tensor,Tensor]|None, need_weights:object)->None:
-        "Raise a `TypeError` or `ValueError` for a wrong argument of a call"
-        if need_weights not in (False, True, 'mean'):
-            raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
-        check_inputs(query, key, value, (self.d_model, self.kdim, self.vdim))
-        check_cache(self, query, key is query, cache, positions, rotation)
-        if cache is not None and key is not query and len(cache) not in (0, key.shape[-2]):
-            raise ValueError(f"key must have the {len(cache)} tokens that the cache holds, got "
-                             f"{key.shape[-2]}: reset the cache for another memory")
-        n_cached = len(cache) if cache is not None and key is query else 0
-        check_call(query, key.shape[-2], heads=self.n_heads, n_cached=n_cached, mask=mask,
-                   bias=bias, dtype=dtype_of_call(query, cache), scale=self.scale,
-                   softcap=self.softcap)
-        if positions is not None:
-            x = query if query.dim() == 3 else query[None]
-            check_positions(x, 'positions', positions, x.shape[1])
 
     def _options(self, mask:Tensor|AttentionMask|None, bias:Tensor|None,
                  causal:bool)->dict[str,Any]:

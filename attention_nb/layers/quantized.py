@@ -220,31 +220,32 @@ class QuantizedWeight(nn.Module):
         x = x.to(autocast_dtype(x.device) or x.dtype)
         if x.requires_grad and torch.is_grad_enabled(): return _DequantizedProduct.apply(x, self)
         rows = x.reshape(-1, K)
-        if not self._has_kernel(rows): return x @ self._floats(x.dtype)
-        low = rows.to(torch.bfloat16).contiguous()    # the kernels require it
-        if len(rows) >= min_rows_dequantized[self.bits]: out = self._multiply_many(low)
+        has_many_rows = len(rows) >= min_rows_dequantized[self.bits]
+        if not self._is_faster_in_bfloat16(rows, has_many_rows):
+            return x @ self._dequantize_transposed(x.dtype)
+        rows = rows.to(torch.bfloat16).contiguous()    # torch's kernels require it
+        if has_many_rows: out = self._multiply_many(rows)
         elif self.group is None:
-            out = torch.ops.aten._weight_int8pack_mm(low, self.codes, self.scales)
-        else: out = torch.ops.aten._weight_int4pack_mm_for_cpu(low, self.codes, self.group,
+            out = torch.ops.aten._weight_int8pack_mm(rows, self.codes, self.scales)
+        else: out = torch.ops.aten._weight_int4pack_mm_for_cpu(rows, self.codes, self.group,
                                                                self.scales)
         return out.to(x.dtype).view(*x.shape[:-1], N)
 
-    def _has_kernel(self, rows:Tensor)->bool:
-        "Return whether bfloat16 and torch's kernels are faster for these rows (M, K)"
+    def _is_faster_in_bfloat16(self, rows:Tensor, has_many_rows:bool)->bool:
+        "Return whether to multiply in bfloat16: few rows by torch's kernels, many with AMX"
         if rows.device.type != 'cpu': return False
-        is_amx = processor_kind() == 'amx'
-        if len(rows) >= min_rows_dequantized[self.bits] and not is_amx: return False
+        if has_many_rows and processor_kind() != 'amx': return False
         # the 8-bit kernel reads 16 numbers at a time, also beyond the end of a row
         return self.is_packed if self.group else self.shape[1] % 16 == 0
 
-    def _multiply_many(self, low:Tensor)->Tensor:
-        "Return the product with many bfloat16 rows; 8-bit codes are exact in bfloat16"
-        if self.group is not None: return low @ self._floats(low.dtype)
-        codes = self.codes.to(low.dtype)
-        if len(low) > self.shape[1]: return F.linear(low, codes.mul_(self.scales[:,None]))
-        return F.linear(low, codes).mul_(self.scales)    # fewer outputs than weights to scale
+    def _multiply_many(self, rows:Tensor)->Tensor:
+        "Return the product with many bfloat16 rows (M, K); 8-bit codes are exact in bfloat16"
+        if self.group is not None: return rows @ self._dequantize_transposed(rows.dtype)
+        codes = self.codes.to(rows.dtype)
+        if len(rows) > self.shape[1]: return F.linear(rows, codes.mul_(self.scales[:,None]))
+        return F.linear(rows, codes).mul_(self.scales)    # fewer outputs than weights to scale
 
-    def _floats(self, dtype:torch.dtype)->Tensor:
+    def _dequantize_transposed(self, dtype:torch.dtype)->Tensor:
         "Return the matrix transposed, (K, N)"
         if not self.is_packed: return self.dequantize().to(dtype).T
         # scales may be too small for float16
@@ -301,11 +302,11 @@ class _DequantizedProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx:Any, x:Tensor, layer:QuantizedWeight)->Tensor:
         ctx.layer = layer
-        return x @ layer._floats(x.dtype)
+        return x @ layer._dequantize_transposed(x.dtype)
 
     @staticmethod
     def backward(ctx:Any, *grads:Any)->Any:
-        return grads[0] @ ctx.layer._floats(grads[0].dtype).mT, None
+        return grads[0] @ ctx.layer._dequantize_transposed(grads[0].dtype).mT, None
 
 # number of rows, for 8 and 4 bits, from which on a dequantized matrix is faster than the kernel
 min_rows_dequantized:dict[int,int] = {8: 32, 4: 128}

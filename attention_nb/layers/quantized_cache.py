@@ -31,9 +31,13 @@ class CacheBuffer:
         "Device of the buffer"
         return self.data.device
     @property
+    def tensors(self)->tuple[Tensor,...]:
+        "All that is stored, (B, H, S, ...) each; a `GroupedBuffer` has groups in place of S"
+        raise NotImplementedError
+    @property
     def nbytes(self)->int:
         "Bytes of all that is stored"
-        raise NotImplementedError
+        return sum(t.nbytes for t in self.tensors)
 
     def read(self, n:int)->Tensor:
         """Return the first slots
@@ -112,9 +116,9 @@ class Int8Buffer(CacheBuffer):
         self.out_dtype:torch.dtype = torch.get_default_dtype()    # of dequantized tokens
 
     @property
-    def nbytes(self)->int:
-        "Bytes of codes and scales"
-        return self.data.nbytes + self.scales.nbytes
+    def tensors(self)->tuple[Tensor,...]:
+        "Codes and scales"
+        return self.data, self.scales
 
     def read(self, n:int)->Tensor:
         """Dequantize the first slots
@@ -172,12 +176,12 @@ def select_sequences(buffer:Tensor, rows:Tensor, n:int)->Tensor:
     """Copy the chosen sequences to the rows of a buffer
 
     Args:
-        buffer: (B, H, S, E)
+        buffer: (B, H, S, ...)
         rows: Indices of sequences, integers (B,); B may change
         n: Number of slots that are in use
 
     Returns:
-        (B, H, S, E); the same buffer unless B changes
+        (B, H, S, ...); the same buffer unless B changes
     """
     chosen = buffer[:,:,:n].index_select(0, rows)
     if len(rows) != len(buffer):
@@ -228,11 +232,10 @@ class GroupedBuffer(CacheBuffer):
         "Shape of the buffer, (B, H, S, E)"
         return self._shape
     @property
-    def nbytes(self)->int:
-        "Bytes of codes, minima, scales and unquantized tokens"
+    def tensors(self)->tuple[Tensor,...]:
+        "Codes, minima, scales and unquantized tokens"
         before = () if self._before is None else self._before[1:]
-        tensors = self.data,self.minimum,self.scale,self.residual,*before
-        return sum(t.nbytes for t in tensors)
+        return self.data, self.minimum, self.scale, self.residual, *before
 
     def read(self, n:int)->Tensor:
         """Dequantize the first tokens
@@ -271,8 +274,10 @@ class GroupedBuffer(CacheBuffer):
             n: Number of tokens that stay
         """
         if self._before is not None:
-            group,residual = self._before
-            if 0 <= n-group*_GROUP <= residual.shape[2]: self._n_groups,self.residual = self._before
+            n_groups,residual = self._before
+            n_before = n_groups*_GROUP + residual.shape[2]
+            if n_groups*_GROUP <= n <= n_before: self._n_groups,self.residual = self._before
+            if n <= n_before: self._before = None
         if n < self._n_groups*_GROUP:
             self._n_groups = n//_GROUP
             self.residual = self._dequantize(self._n_groups, self._n_groups+1)
@@ -307,12 +312,10 @@ class GroupedBuffer(CacheBuffer):
 
         Args:
             rows: Indices of sequences, integers (B,); B may change
-            n: Number of tokens, all that are stored
+            n: Number of tokens, all that are stored; the buffer counts its groups itself
         """
-        with torch.inference_mode(False), torch.no_grad():
-            rows = rows.clone() if rows.is_inference() else rows
-            self.data,self.minimum,self.scale,self.residual = (
-                t.index_select(0, rows)
-                for t in (self.data, self.minimum, self.scale, self.residual))
+        self.data,self.minimum,self.scale = (select_sequences(t, rows, self._n_groups)
+                                             for t in (self.data, self.minimum, self.scale))
+        with torch.inference_mode(False): self.residual = self.residual.index_select(0, rows)
         self._shape = torch.Size((len(rows), *self.shape[1:]))
         self._before = None

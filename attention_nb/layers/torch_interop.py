@@ -8,7 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/layers/torch_interop.html.md""
 __all__ = ['from_torch', 'to_torch', 'TorchInterface']
 
 # %% ../../nbs/layers/torch_interop.ipynb #2a01df85
-import math, warnings
+import math
+import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F

@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -40,7 +40,7 @@ class StepModel(Protocol):
     @property
     def embed(self)->Any: ...
     @property
-    def decoder(self)->Stack|None: ...
+    def decoder(self)->Any: ...    # a `Stack`, or None
     @property
     def head(self)->Any: ...
     def logits(self, x:Tensor)->Tensor: ...
@@ -48,7 +48,7 @@ class StepModel(Protocol):
 
 class _StaticCache:
     "Cache of one layer whose buffers a graph of static shapes reads and writes"
-    dtype = None
+    dtype = None    # layers convert nothing to it
     def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, padding:Tensor, positions:Tensor,
                  window_size:int)->None:
         self.keys,self.values,self.n,self.padding = keys,values,n,padding
@@ -78,7 +78,10 @@ class _StaticCache:
 
 def _attend_in_groups(attend:Callable[...,Attended], q:Tensor, keys:Tensor, values:Tensor, *,
                       sinks:Tensor|None, **options:Any)->Attended:
-    "Attend with the queries of a group as a sequence of queries, so that each key is read once"
+    """Attend from one token (B, H, 1, E), with the queries of a group as a sequence
+
+    So each key is read once, and not once for each query of its group.
+    """
     B,H,_,E = q.shape
     heads = keys.shape[1]
     if sinks is not None or heads == H or not values.shape[-1]:
@@ -118,8 +121,8 @@ class StaticStep(nn.Module):
         Returns:
             Logits (B, N)
         """
-        model,stack = self.model,self.model.decoder
-        assert stack is not None
+        model = self.model
+        stack:Stack = model.decoder
         layers = zip(stack.blocks, stack.rope_types, keys, values or [None]*len(keys),
                      self.window_sizes)
         x = model.embed(ids, n - padding)    # (B, 1, D)
@@ -151,13 +154,12 @@ def unsupported_reason(model:StepModel, cache:ModelCache, mask:Tensor|None=None)
         if reason := _unsupported_layer(block.attn, c): return f"layer {i} {reason}"
     return None
 
-def _unsupported_layer(attn:nn.Module, cache:Any)->str|None:
+def _unsupported_layer(attn:Any, cache:Any)->str|None:
     "Return the reason why a layer with this cache cannot be compiled, or None if it can"
     if type(attn) not in (MultiHeadAttention,LatentAttention): return f"is a {type(attn).__name__}"
     if type(cache) not in (KVCache,SlidingKVCache): return f"keeps a {type(cache).__name__}"
     if not cache.dtype.is_floating_point: return f"keeps {cache.dtype}"
-    window:Any = getattr(attn, 'window', None)
-    left = (window or (None,))[0]
+    left = None if attn.window is None else attn.window[0]
     if left is not None and left < cache.buffers[0].shape[2]-1: return "keeps more than its window"
     return None
 
@@ -176,8 +178,8 @@ def _buffers(cache:ModelCache)->tuple[list[Tensor],list[Tensor]]:
 
 def _export_inputs(model:StepModel, cache:ModelCache)->tuple[tuple[Any,...],tuple[Any,...]]:
     "Return example inputs of a step, and which of their dimensions may vary"
-    stack,rows,device = model.decoder,cache.self_attn[0].batch,weight_like(model.embed.token).device
-    assert stack is not None
+    stack:Stack = model.decoder
+    rows,device = cache.self_attn[0].batch,weight_like(model.embed.token).device
     with torch.inference_mode(False):
         def zeros_long(*shape:int)->Tensor:
             return torch.zeros(shape, dtype=torch.long, device=device)
@@ -221,8 +223,8 @@ def _describe(x:object)->object:
 
 def _class_hashes(cls:type)->list[Any]:
     "Return the hashed methods and the constants of a class and its bases, but for torch's and ours"
-    known = 'torch.', 'builtins', 'typing', 'attention_nb.kernels.', 'attention_nb.layers.', \
-        'attention_nb.models.'
+    known = ('torch.', 'builtins', 'typing', 'attention_nb.kernels.', 'attention_nb.layers.',
+             'attention_nb.models.')
     members = [(name, x) for c in cls.__mro__ if not f'{c.__module__}.'.startswith(known)
                for name,x in vars(c).items()]
     return [(name, _function_hash(x) if isinstance(x, FunctionType) else x) for name,x in members
@@ -239,15 +241,18 @@ def _function_hash(f:FunctionType)->str:
     return hashlib.sha256(json.dumps(parts, default=_describe).encode()).hexdigest()
 
 def _code_parts(code:CodeType)->list[Any]:
+    "Return what two pieces of code have in common if they do the same"
     # `repr` of nested code holds its address
     constants = [_code_parts(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts]
     return [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants]
 
 def _processor()->list[str]:
+    "Return the capabilities of the CPU, for which code is compiled"
     get_capabilities:Any = getattr(torch.cpu, 'get_capabilities', dict)
     return [torch.backends.cpu.get_cpu_capability(), *map(str, sorted(get_capabilities().items()))]
 
 def _gpus(model:nn.Module)->list[str]:
+    "Return the names of the GPUs that a model is on"
     devices = {t.device for t in _tensors(model).values() if t.device.type == 'cuda'}
     return sorted(torch.cuda.get_device_name(device) for device in devices)
 
@@ -264,6 +269,7 @@ def _tensors(model:nn.Module)->dict[str,Tensor]:
              *model.named_buffers(remove_duplicate=False)]
     return {f'model.{name}': t.data for name,t in named}
 
+# %% ../../nbs/models/compiled_step.ipynb #83f4ddb1
 def _export(model:StepModel, cache:ModelCache)->torch.export.ExportedProgram:
     "Export a step, and leave the model as it was"
     step,(inputs,lengths) = StaticStep(model, _window_sizes(cache)),_export_inputs(model, cache)
@@ -301,18 +307,25 @@ def load_or_compile(model:StepModel, cache:ModelCache)->CompiledGraph:
     path = Path(cache_dir())/'attention_nb'/f'{_disk_key(model, cache)}.pt2'
     if not path.exists(): _compile_to_file(model, cache, path)
     graph:Any = torch._inductor.aoti_load_package(str(path))
-    tensors,needed = _tensors(model),graph.get_constant_fqns()
-    # the compiler passes the group size of each 4-bit product as a tensor of its own
-    layers = [m for m in model.modules() if isinstance(m, QuantizedWeight) and m.group is not None]
-    group_sizes = {m.group for m in layers}
-    unknown = [name for name in needed if name not in tensors]
-    if unknown and (len(unknown) != len(layers) or len(group_sizes) != 1):
+    graph.load_constants(_graph_constants(model, graph.get_constant_fqns()),
+                         check_full_update=True, user_managed=True)
+    return graph
+
+def _graph_constants(model:nn.Module, names:Iterable[str])->dict[str,Tensor]:
+    """Return the constants of a compiled graph: tensors of the model, and group sizes
+
+    The compiler turns the group size of each product by torch's 4-bit kernel into a constant with
+    a name of its own. Which layer it is of is unknown, so all must have the same group size.
+    """
+    constants = _tensors(model)
+    group_sizes = [m.group for m in model.modules() if isinstance(m, QuantizedWeight)
+                   if m.is_packed]
+    unknown = [name for name in names if name not in constants]
+    if unknown and (len(unknown) != len(group_sizes) or len({*group_sizes}) != 1):
         raise RuntimeError("the compiled graph expects constants that the model does not have: "
                            + ', '.join(unknown))
-    tensors |= {name: torch.tensor(layers[0].group) for name in unknown}
-    graph.load_constants({name: tensors[name] for name in needed}, check_full_update=True,
-                         user_managed=True)
-    return graph
+    constants |= {name: torch.tensor(size) for name,size in zip(unknown, group_sizes)}
+    return {name: constants[name] for name in names}
 
 # %% ../../nbs/models/compiled_step.ipynb #cdd8aba9
 class CompiledStep:
@@ -354,7 +367,7 @@ class CompiledStep:
         self.model.check_length(n+1)
         padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
         if mask is not None: padding = (~mask).sum(1, keepdim=True)
-        max_len = max((k.shape[2] for k in self._keys), default=2)
+        max_len = max(k.shape[2] for k in self._keys)
         positions = torch.arange(max(2, min(max_len, _round_up(n+1, _BLOCK))), device=device)
         position_ids = n - padding
         rotations = {name: rope.rotation(position_ids) for name,rope in self._ropes.items()}
@@ -373,7 +386,7 @@ class CompiledStep:
         "Find or load the graph for the model and the cache as they are"
         model,cache,stack = self.model,self.cache,self.model.decoder
         _check_supported(model, cache)
-        assert isinstance(model, nn.Module) and stack is not None
+        assert isinstance(model, nn.Module)
         (self._state,graphs),key = derived_from(model),_graph_key(cache)
         self._graph,self._ropes = None,stack.ropes
         self._keys,self._values = _buffers(cache)
@@ -387,10 +400,12 @@ class CompiledStep:
         for t in (*self._keys, *self._values): t[:,:,len(cache):].zero_()
 
 def _check_supported(model:StepModel, cache:ModelCache, mask:Tensor|None=None)->None:
+    "Raise a `NotImplementedError` if a model with this cache has no compiled step"
     if reason := unsupported_reason(model, cache, mask):
         raise NotImplementedError(f"compiled=True does not support this model: {reason}")
 
 def _graph_key(cache:ModelCache)->tuple[Any,...]:
+    "Return the key of a graph among what is derived from the model"
     return 'compiled step',str(_cache_signature(cache)),torch.get_num_threads()
 
 def _load_or_warn(model:StepModel, cache:ModelCache)->CompiledGraph|None:

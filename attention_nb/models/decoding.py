@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from ..checks import autocast_dtype
 from ..layers.cache import ModelCache, SlidingKVCache
+from .blocks import MixtureOfExperts
 from .generation_options import GenerateOptions, GenerativeModel
 from .sampling import apply_processor, filter_logits, penalize_repetition, sample
 from .text_stream import TextStream
@@ -255,16 +256,22 @@ class DecodingLoop:
         return self.broadcast(sample(logits, generator=self.options.generator))
 
     def broadcast(self, tokens:Tensor)->Tensor:
-        "Return the tokens of the first process of a group that shares the model"
+        "Return the tokens that the first process of the group has sampled"
         if self._group is not None:
             torch.distributed.broadcast(tokens, group=self._group, group_src=0)
         return tokens
 
     def new_tokens(self)->Iterator[Tensor]:
+        """Return an iterator over new tokens, (B,) each
+
+        The cache is allocated now, so that what cannot run is refused at the call.
+        """
+        with self.precision(): state = self.new_state()    # makes a cache of this precision
+        return self._run(state)
+
+    def _run(self, state:DecodingState)->Iterator[Tensor]:
         "Yield new tokens, (B,) each, until all rows are finished"
         o = self.options
-        if not o.max_new_tokens: return
-        with self.precision(): state = self.new_state()    # makes a cache of this precision
         prompts,mask = list(state.so_far),state.padding_mask
         if mask is not None: prompts = [row[is_real] for row,is_real in zip(prompts, mask)]
         prompts = [row for row in prompts for _ in range(o.num_return_sequences)]
@@ -298,9 +305,11 @@ class DecodingLoop:
         return criteria.is_active and criteria.update(state.so_far[:,o.prompt.shape[1]:])
 
 def _process_group(model:GenerativeModel)->Any:
-    "Return the process group that `parallelize` split a model over, or None"
+    "Return the group of processes that write one text together, those of `parallelize`, or None"
     if not isinstance(model, nn.Module): return None
-    meshes = (m.__dict__['_mesh'] for m in model.modules() if '_mesh' in m.__dict__)
+    # with `expert_parallel` each process has texts of its own
+    meshes = (m.__dict__['_mesh'] for m in model.modules()
+              if '_mesh' in m.__dict__ and not isinstance(m, MixtureOfExperts))
     return next((mesh.get_group() for mesh in meshes), None)
 
 def _pad_left(ids:Tensor, mask:Tensor)->tuple[Tensor,Tensor]:

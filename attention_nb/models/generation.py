@@ -79,7 +79,9 @@ def _crop_on_error(cache:ModelCache)->Generator[None]:
     n = len(cache)
     try: yield
     except BaseException:
-        try: cache.crop(n) if n else cache.reset()
+        try:
+            if n: cache.crop(n)
+            else: cache.reset()
         except (NotImplementedError,ValueError): cache.invalidate()
         raise
 

@@ -406,7 +406,10 @@ def _check_draft(o:GenerateOptions)->None:
                          f"max_len={draft_cfg.max_len}")
 
 def _check_compiled(o:GenerateOptions)->None:
-    "Raise an error unless the model has a compiled step; with a draft, unless the draft has one"
+    """Raise an error unless the model, or the draft, can have a compiled step
+
+    What `CompiledStep` does not support it refuses itself, when the cache is allocated.
+    """
     if not o.compiled: return
     if o.n_beams > 1: raise NotImplementedError("compiled does not go with n_beams")
     model = o.model if o.draft is None else o.draft

@@ -8,7 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/models/serving.html.md"""
 __all__ = ['Batcher']
 
 # %% ../../nbs/models/serving.ipynb #b183f6fd
-import threading, weakref
+import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace

@@ -76,29 +76,42 @@ class _Proposal(NamedTuple):
 
 class SpeculativeLoop(DecodingLoop):
     "Decoding loop in which a draft proposes tokens that the model verifies in one forward pass"
+    draft:DecodingState
     def __init__(self, options:GenerateOptions)->None:
         super().__init__(replace(options, compiled=False))
         self.compiled:bool = options.compiled    # of the draft's steps
-        self.draft:DecodingState|None = None
 
     def new_state(self)->DecodingState:
-        "Return the state of the decoding, with a cache that can be cropped"
+        "Make the states of the draft and of the model, and return that of the model"
         state = super().new_state()
         max_len = max(2, state.tokens.shape[1]-1)
         if self.options.cache is None: replace_sliding_caches(state.cache, max_len)
         _check_can_crop(state.cache, max_len)
-        draft:Any = self.options.draft
-        if draft is not None:
-            cache = draft.new_cache(1, 1)
-            replace_sliding_caches(cache, 1)
-            _check_can_crop(cache, 2, "the draft's layer")
+        self.draft = self._new_draft(state, max_len)
         return state
 
-    def new_tokens(self)->Iterator[Tensor]:
+    def _new_draft(self, state:DecodingState, max_len:int)->DecodingState:
+        "Return the draft's state: an empty cache, or those of the model's first layers"
+        o,n_layers = self.options,self.options.draft_layers
+        prompt = state.so_far.repeat_interleave(o.num_return_sequences, 0)
+        mask = state.padding_mask
+        if mask is not None: mask = mask.repeat_interleave(o.num_return_sequences, 0)
+        model:Any = o.model if o.draft is None else o.draft
+        if n_layers is None:
+            cache = model.new_cache(len(prompt), max_len)
+            replace_sliding_caches(cache, max_len)
+            _check_can_crop(cache, max_len, "the draft's layer")
+        else:
+            model = first_layers(model, n_layers)
+            cache = ModelCache(state.cache.self_attn[:n_layers], [None]*n_layers)
+        return DecodingState(model, prompt, o.max_new_tokens, mask=mask, cache=cache,
+                             compiled=self.compiled)
+
+    def _run(self, state:DecodingState)->Iterator[Tensor]:
         "Yield new tokens (B,); when closed or interrupted, crop the cache to what was yielded"
         n_yielded,cache = self.options.prompt.shape[1],self.options.cache
         try:
-            for column in super().new_tokens():
+            for column in super()._run(state):
                 n_yielded += 1
                 yield column
         except BaseException:    # KeyboardInterrupt too
@@ -109,8 +122,7 @@ class SpeculativeLoop(DecodingLoop):
         "Append the accepted candidates and one more token; return whether all rows are finished"
         n,k = state.n,self._n_candidates(state)
         if not k: return super().step(state, criteria)
-        if self.draft is None: self.draft = self._new_draft(state)
-        proposals = self._propose(self.draft, criteria, n, k)
+        proposals = self._propose(state, criteria, k)
         state.n = n+k
         logits = state.logits(last=k+1)    # (B, k+1, N)
         state.n = n
@@ -133,28 +145,12 @@ class SpeculativeLoop(DecodingLoop):
         is_same = uses_same_frequencies(self.options.model, length, state.lengths[state.n+k])
         return k if is_same else 0
 
-    def _new_draft(self, state:DecodingState)->DecodingState:
-        "Return the draft's state: an empty cache, or the first layers of the model's own"
-        n_layers,(B,total) = self.options.draft_layers,state.tokens.shape
-        model:Any = self.options.draft if n_layers is None else self.options.model
-        if n_layers is None:
-            cache = model.new_cache(B, total-1)
-            replace_sliding_caches(cache, total-1)
-        else:
-            model = first_layers(model, n_layers)
-            cache = ModelCache(state.cache.self_attn[:n_layers], [None]*n_layers)
-            cache.rope_length = state.cache.rope_length
-        draft = DecodingState(model, state.so_far, total-state.n, mask=state.padding_mask,
-                              cache=cache, compiled=self.compiled)
-        draft.tokens = state.tokens    # candidates are written after the text
-        return draft
-
-    def _propose(self, draft:DecodingState, criteria:StoppingCriteria, n:int,
-                 k:int)->list[_Proposal]:
-        "Let the draft continue the first n tokens by k more"
-        o,proposals = self.options,list[_Proposal]()
+    def _propose(self, state:DecodingState, criteria:StoppingCriteria, k:int)->list[_Proposal]:
+        "Let the draft continue the text by k tokens"
+        o,n,draft,proposals = self.options,state.n,self.draft,list[_Proposal]()
+        draft.tokens,draft.n = state.tokens,n    # candidates are written after the text
+        if o.draft_layers is not None: draft.cache.rope_length = state.cache.rope_length
         if len(draft.cache) >= n: draft.cache.crop(n-1)
-        draft.n = n
         for _ in range(k):
             logits = self.filter_tokens(self.penalize(draft, draft.logits()))
             tokens = self.sample_tokens(logits).masked_fill(criteria.done, o.pad_id)
@@ -191,14 +187,14 @@ def first_layers(model:nn.Module, n:int)->nn.Module:
     return copies[key]
 
 def _first_layers(transformer:Any, n:int)->nn.Module:
-    cfg = transformer.cfg
-    per_layer = {name: getattr(cfg, name)[:n] for name in ('layer_types','rope_layers')
-                 if getattr(cfg, name) is not None}
-    stack = transformer.decoder
-    kept:dict[str,Any] = dict(n_layers=n, **per_layer)
-    if 'delta' not in stack.layer_types[:n]: kept['delta'] = None
-    if {*stack.layer_types[:n]} <= {'full','window'}: kept['mixer_norm_style'] = None
-    cfg = replace(cfg, **kept)
+    "Return a shallow copy of a model with n blocks, and with a config that fits them"
+    cfg,stack = transformer.cfg,transformer.decoder
+    changes:dict[str,Any] = dict(n_layers=n)
+    for name in ('layer_types','rope_layers'):
+        if (per_layer := getattr(cfg, name)) is not None: changes[name] = per_layer[:n]
+    if 'delta' not in stack.layer_types[:n]: changes['delta'] = None
+    if {*stack.layer_types[:n]} <= {'full','window'}: changes['mixer_norm_style'] = None
+    cfg = replace(cfg, **changes)
     stack = _shallow_copy(stack, dict(blocks=stack.blocks[:n]), cfg=cfg,
                           layer_types=stack.layer_types[:n], rope_types=stack.rope_types[:n])
     return _shallow_copy(transformer, dict(decoder=stack), cfg=cfg)

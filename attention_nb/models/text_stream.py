@@ -8,7 +8,8 @@ Docs: https://attention-nb.github.io/attention_nb/models/text_stream.html.md"""
 __all__ = ['TextStream']
 
 # %% ../../nbs/models/text_stream.ipynb #10d0aa04
-import inspect, os
+import inspect
+import os
 from collections.abc import Sequence
 from typing import Any
 from torch import Tensor

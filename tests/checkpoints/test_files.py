@@ -148,8 +148,8 @@ def test_an_index_without_a_map(shards, weight_map):
     refused(shards, 'index.json has no weight_map')
 
 @pytest.mark.parametrize('changes,says', [
-    (dict(ghost='model-00001-of-00003.safetensors'), "promises ['ghost']"),
-    (dict(c=None), "holds ['c'], of which"), *(
+    (dict(ghost='model-00001-of-00003.safetensors'), "only one of them has ['ghost']"),
+    (dict(c=None), "only one of them has ['c']"), *(
         (dict(c=name), f'names what is no safetensors file beside it: [{name!r}]')
         for name in ('../model.safetensors', '/etc/passwd', 'x.bin', '', '..', 'a/b.safetensors'))])
 def test_an_index_that_says_what_is_not_so(shards, changes, says):
@@ -174,7 +174,7 @@ def test_a_name_that_no_file_can_have(shards, folder, name):
 
 def test_names_of_a_million_letters_make_no_long_error(shards, folder):
     edit(shards, lambda said: said['weight_map'].update({'a'*10**6: said['weight_map']['c']}))
-    refused(shards, "promises ['aaa")
+    refused(shards, "only one of them has ['aaa")
     edit(shards, lambda said: said['weight_map'].update(c='c'*10**6))
     refused(shards, 'names what is no safetensors file')
     (folder/'config.json').write_text(json.dumps(config | dict(transformers_weights='x'*10**6)))

@@ -17,6 +17,33 @@ def test_choosing_sequences_again_and_again_rounds_nothing_twice(dtype):
         for _ in range(60): cache.select(torch.tensor([1, 2, 0]))
         assert torch.equal(cache.keys, keys) and torch.equal(cache.values, values)
 
+def test_an_interrupted_call_leaves_a_sliding_cache_as_it_was():
+    "Its codes too: nothing is quantized a second time"
+    torch.manual_seed(0)
+    cache = SlidingKVCache(1, 2, 7, 16, dtype=torch.int8)
+    def tokens(n): return torch.randn(1, 2, n, 16).bfloat16()
+    def interrupt(*_, **options): raise KeyboardInterrupt
+    cache.update(tokens(10), tokens(10))
+    before = [t.clone() for buffer in (cache._k, cache._v) for t in buffer.tensors]
+    for n in (3, 5, 20):
+        with pytest.raises(KeyboardInterrupt): cache.attend(interrupt, *(tokens(n) for _ in 'qkv'))
+        after = [t for buffer in (cache._k, cache._v) for t in buffer.tensors]
+        assert len(cache) == 10 and all(map(torch.equal, before, after))
+
+@pytest.mark.parametrize('dtype', [torch.int4, torch.int2])
+def test_a_grouped_cache_that_is_emptied_or_reordered(dtype):
+    "What the last call has rounded is not kept; buffers stay where they are"
+    cache = KVCache(2, 2, 200, 16, dtype=dtype)
+    nbytes,buffers = cache.nbytes,cache.buffers
+    for n in (40, 60):
+        k,v = torch.randn(2, 2, 2, n, 16)
+        cache.update(k, v)
+    cache.select(torch.tensor([1, 0]))
+    assert all(a is b for a,b in zip(cache.buffers, buffers))
+    cache.update(k, v)
+    cache.reset()
+    assert cache.nbytes == nbytes
+
 @pytest.mark.parametrize('family', ['llama', 'gemma3_text', 'deepseek_v3'])
 def test_autocast_and_halves(family):
     "Windows and latents too; each precision is near what it is with a cache of its own"

@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest, torch
 from attention_nb.layers.base import use_attention
 from attention_nb.layers.cache import SlidingKVCache
-from attention_nb.layers.quantized import quantize
+from attention_nb.layers.quantized import QuantizedLinear, quantize
 from attention_nb.kernels.dispatch import scaled_dot_product_attention
 from attention_nb.models import compiled_step
 from attention_nb.models.config import TransformerConfig
-from attention_nb.models.generation import stream
+from attention_nb.models.generation import generate, stream
 from attention_nb.models.model_state import derived_from
 from attention_nb.models.transformer import Transformer
 from attention_nb.training.lora import add_lora
@@ -223,8 +223,9 @@ def test_refused_by_name(kw, what):
         def new_cache(self, batch, max_len, **kw): return plain.new_cache(1, 9).self_attn[0]
     mixers = dict(mixers=dict(own=lambda cfg,i: Own(32, 32))) if 'layer_types' in kw else {}
     model = Transformer(TransformerConfig(40, **sizes, **kw), **mixers)
-    with pytest.raises(NotImplementedError, match=what):
-        model.eval().generate(torch.ones(1, 4, dtype=torch.long), 4, compiled=True, eos_id=())
+    for function in (generate, stream):    # at the call
+        with pytest.raises(NotImplementedError, match=what):
+            function(model.eval(), torch.ones(1, 4, dtype=torch.long), 4, compiled=True, eos_id=())
 
 def test_beams_and_gaps_are_refused():
     model,(ids,mask) = small('llama'),prompts(3)
@@ -244,6 +245,19 @@ def test_a_cache_that_keeps_more_than_the_window_is_refused():
         assert compiled_step.unsupported_reason(model, cache) == reason
     with pytest.raises(NotImplementedError, match='keeps more than its window'):
         model.generate(ids, 20, cache=cache, compiled=True, eos_id=())
+
+def test_group_sizes_are_those_of_the_layers():
+    "The compiler names them as it likes, so two sizes could not be told apart"
+    def layers(*groups):
+        return torch.nn.Sequential(*(QuantizedLinear(torch.nn.Linear(64, 32), 4, group=g)
+                                     for g in groups))
+    names,model = ['model.0.codes', 'any', 'other'],layers(64, 64)
+    constants = compiled_step._graph_constants(model, names)
+    assert constants[names[0]].data_ptr() == model[0].codes.data_ptr()
+    assert [int(constants[name]) for name in names[1:]] == [64, 64]
+    for model,known in ((layers(64, 32), names), (layers(64, 64), names[:2])):
+        with pytest.raises(RuntimeError, match='that the model does not have: any'):
+            compiled_step._graph_constants(model, known)
 
 def test_without_a_compiler(tmp_path, monkeypatch):
     "One line of warning, once, at the caller's line; the text is the same"

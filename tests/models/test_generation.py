@@ -9,6 +9,8 @@ import pytest, torch, transformers
 from torch.testing import assert_close
 from attention_nb.checkpoints.pretrained import from_hf
 from attention_nb.checks import words
+from attention_nb.distributed.expert_parallel import expert_parallel
+from attention_nb.distributed.tensor_parallel import parallelize
 from attention_nb.layers.latent import LatentConfig
 from attention_nb.models.config import ExpertsConfig, TransformerConfig
 from attention_nb.models.generation import generate, stream
@@ -22,6 +24,7 @@ from attention_nb.text.bpe import BPETokenizer
 from attention_nb.text.tokenizer import WordTokenizer
 from helpers import short, spread
 from helpers.parrot import Parrot
+from helpers.processes import group_of_one
 from helpers.tiny_models import made
 
 N,PAD = 40,39
@@ -891,3 +894,16 @@ def test_an_interrupted_call_of_an_encoder_decoder_leaves_no_source(both):
     with pytest.raises(KeyboardInterrupt): both.generate(ids, 5, cache=cache, stream=interrupt)
     other = torch.randint(N, (2, 9), generator=torch.Generator().manual_seed(1))
     assert torch.equal(both.generate(other, 5, cache=cache), both.generate(other, 5))
+
+def test_processes_share_the_tokens_of_a_model_that_is_split_over_them(monkeypatch):
+    "Those that only share experts have texts of their own"
+    from torch.distributed.device_mesh import init_device_mesh
+    cfg = TransformerConfig(20, 16, 1, 2, experts=ExpertsConfig(n=2, active=1, d_ff=8))
+    calls = []
+    with group_of_one():
+        mesh = init_device_mesh('cpu', (1,))
+        monkeypatch.setattr(torch.distributed, 'broadcast', lambda *a, **kw: calls.append(1))
+        for split,n in ((expert_parallel, 0), (parallelize, 3)):
+            model = split(Transformer(cfg).eval(), mesh)
+            model.generate(torch.ones(1, 4, dtype=torch.long), 3, temperature=1., eos_id=())
+            assert len(calls) == n

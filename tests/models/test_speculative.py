@@ -315,6 +315,10 @@ def test_what_a_draft_cannot_do_is_refused():
              dict(draft_layers=1)),
             (NotImplementedError, 'compiled needs a Transformer', model,
              dict(draft=Plain(model), compiled=True)),
+            (NotImplementedError, 'its positions are alibi', model,
+             dict(draft=of(positions='alibi'), compiled=True)),
             (NotImplementedError, 'that of layer 1, a Kept, cannot after 9 tokens', state,
              dict(draft=model))):
-        with pytest.raises(error, match=match): generate(who, ids, 4, **options)
+        # at the call, also where tokens are yielded later
+        for function in (generate, stream):
+            with pytest.raises(error, match=match): function(who, ids, 4, **options)
