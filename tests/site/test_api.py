@@ -158,10 +158,3 @@ def test_the_filter_narrows_the_list_and_says_how_many_are_left(page, address):
     box.fill('KVCache')
     box.press('Enter')
     expect(page).to_have_url(re.compile(r'/api/KVCache\.html'))
-
-def test_a_long_name_in_a_table_breaks_behind_its_underscores(page, address):
-    "On a phone; what is copied is the name"
-    page.goto(f'{address}/api.html')
-    page.wait_for_function("document.querySelector('td code wbr')")
-    names = page.locator('td code:has(wbr)').all_text_contents()
-    assert any(n.startswith('scaled_dot_product_attention') for n in names), names[:9]
