@@ -9,7 +9,7 @@ __all__ = []
 
 # %% ../nbs/checks.ipynb #6b2de964
 import difflib, functools, inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast, get_args
 import torch
@@ -47,6 +47,24 @@ def checked_integer(name:str, n:Any, *, min:int|None=0, max:int|None=None)->int:
     if min is not None and n < min:
         raise ValueError(f"{name} must be at least {min}, got {n}")
     return int(n) if isinstance(n, Integral) else n
+
+def checked_integers(name:str, values:Any, *, min:int|None=None, max:int|None=None)->list[int]:
+    """Return the integers of a list, a tensor or an array; raise an error as `checked_integer` does
+
+    Args:
+        name: What they are called
+        values: Anything
+        min: Smallest value allowed; None: no limit
+        max: Largest value allowed; None: no limit
+
+    Returns:
+        As Python's integers
+    """
+    if isinstance(values, Tensor): values = values.tolist()
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list of integers, got {values!r}")
+    each:Iterable[Any] = values
+    return [checked_integer(f'{name}[{n}]', i, min=min, max=max) for n,i in enumerate(each)]
 
 def checked_window(window:tuple[int|None,int|None]|None)->tuple[int|None,int|None]:
     """Return the two sides of a window; raise a `ValueError` for what is no window

@@ -91,7 +91,7 @@ def _read_config(files:Source, scaling:Any, ignore:Iterable[str],
         family = family_of(config.get('model_type'))
         config = drop_ignored(family, config, ignore)
         cfg = read_settings(family, config)
-    with _naming(files.ends_file):
+    with _naming(files.generation_config_file):
         cfg,config = with_generation_tokens(cfg, family, config, files.generation_config)
     if scaling is None: return cfg,family,config
     try: cfg,config = with_rope_scaling(cfg, family, config, scaling)

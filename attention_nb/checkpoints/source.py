@@ -53,7 +53,7 @@ class Source:
         return self.folder/'config.json' if where == self.folder else where
 
     @property
-    def ends_file(self)->Path:
+    def generation_config_file(self)->Path:
         """The file that says its `generation_config`
 
         Returns:

@@ -13,51 +13,23 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
+from torch.func import functional_call
 from ..checks import checked_integer
-from .ring import (RingAttention, UlyssesAttention, ring_attention,
-                                           ulysses_attention)
+from .expert_parallel import SplitExperts
+from .ring import (RingAttention, UlyssesAttention, check_mesh,
+                                           ring_attention, ulysses_attention)
 from ..layers.base import attention_layers
 from ..models.blocks import has_inner_padding
 from ..models.config import TransformerConfig
 from ..models.transformer import Transformer
 
-# %% ../../nbs/distributed/context.ipynb #bb0cd6a6
-class _ContextParallelForward:
-    "The forward of a model that computes with the tokens of this process"
-    def __init__(self, model:Transformer, mesh:DeviceMesh,
-                 attend:RingAttention|UlyssesAttention, gather:bool)->None:
-        self.model,self.attend,self.gather = model,attend,gather
-        self.forward = model.forward    # its own
-        self.sums = _GradientAllReduce(model, mesh)
-
-    def __call__(self, *args:Any, last:int|None=None, **kw:Any)->Tensor:
-        model = self.model
-        for name in ('cache','decoder_ids','decoder_mask'):
-            if kw.get(name) is not None:
-                raise NotImplementedError(f"{name} does not go with context parallelism: such a "
-                                          "model reads whole texts")
-        if model.training: check_divisible(model.cfg, train=True)
-        if last is not None: last = checked_integer('last', last, min=1)
-        if last is not None and not self.gather:
-            raise NotImplementedError("last does not go with gather=False: the last tokens are "
-                                      "not on every process")
-        mask = kw.get('mask')
-        if isinstance(mask, Tensor) and model.cfg.window is not None and has_inner_padding(mask):
-            raise NotImplementedError("mask has padding between real tokens, which a window with "
-                                      "context parallelism cannot leave out: put it at the ends")
-        out = self.forward(*args, **kw)
-        # FSDP2 adds gradients up itself
-        if out.requires_grad and not isinstance(model, FSDPModule):
-            out.register_hook(self.sums.begin)
-        if self.gather: out = self.attend.join(out, -2)
-        return out if last is None else out[:,max(0, out.shape[1]-last):]
-
-# %% ../../nbs/distributed/context.ipynb #5db2e85a
-def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
-    "Raise an error that says why texts cannot be divided"
+# %% ../../nbs/distributed/context.ipynb #0a624b8d
+def check_context_parallel(cfg:TransformerConfig, *, train:bool=False)->None:
+    "Raise a `NotImplementedError` if a model cannot read, or train on, texts that are divided"
     if train and (cfg.dropout or cfg.attn_dropout):
         raise NotImplementedError("dropout with context parallelism would differ from that of "
                                   "one process: train with dropout=0 and attn_dropout=0")
@@ -69,56 +41,104 @@ def check_divisible(cfg:TransformerConfig, train:bool=False)->None:
     if odd := {*cfg.block_types} - {'full','window'}:
         raise NotImplementedError(f"layers of kind {sorted(odd)[0]!r} need the text in one piece")
 
-class _GradientAllReduce:
-    "Sum the gradients of a backward pass over a mesh, when it is over"
-    def __init__(self, model:nn.Module, mesh:DeviceMesh):
-        self.model,self.groups = model,mesh.get_all_groups()
-        self.ranks = {*mesh.mesh.flatten().tolist()}
-        self.params = list[nn.Parameter]()
-        self.task,self.before = -1,list[Tensor|None]()
+# %% ../../nbs/distributed/context.ipynb #33062e87
+class _SumGradients(torch.autograd.Function):
+    "Return parameters unchanged; sum their gradients over process groups in the backward pass"
+    @staticmethod
+    def forward(ctx:Any, groups:list[dist.ProcessGroup], *params:Tensor)->tuple[Tensor,...]:
+        ctx.groups = groups
+        ctx.save_for_backward(*params)
+        ctx.set_materialize_grads(False)    # None: no token of this process used the parameter
+        return tuple(p.view_as(p) for p in params)
 
-    def begin(self, g:Tensor)->None:
-        "Begin when a backward pass reaches what the model gave"
-        task = torch._C._current_graph_task_id()
-        if task == self.task: return    # another text of the same loss
-        experts = self._divided_experts()
-        self.params = [p for p in self.model.parameters() if p.requires_grad and p not in experts]
-        self.task,self.before = task,[p.grad for p in self.params]
-        for p in self.params: p.grad = None
-        engine:Any = torch.autograd.Variable._execution_engine
-        engine.queue_callback(self.end)
+    @staticmethod
+    def backward(ctx:Any, *grad_outputs:Any)->Any:
+        return None, *_all_reduced(ctx, *grad_outputs)
 
-    def _divided_experts(self)->set[nn.Parameter]:
-        "Return parameters of experts, which have the gradients of all processes already"
-        experts = set[nn.Parameter]()
-        for m in self.model.modules():
-            if (ranks := getattr(m, 'expert_ranks', None)) is None: continue
-            if not self.ranks <= ranks:
-                raise NotImplementedError(
-                    "experts must be divided among all processes of context_parallel, "
-                    f"{sorted(self.ranks)}, got {sorted(ranks)}: the others' gradients are missing")
-            experts.update(m.parameters())
-        return experts
+@once_differentiable
+def _all_reduced(ctx:Any, *grads:Tensor|None)->list[Tensor|None]:
+    "Return the sums of gradients over all processes; None where no process has one"
+    params = ctx.saved_tensors
+    def all_reduce(t:Tensor)->None:
+        for group in ctx.groups: dist.all_reduce(t, group=group)
+    has_grad = [g is not None for g in grads]
+    counts = torch.tensor(has_grad, dtype=torch.int32, device=params[0].device)
+    all_reduce(counts)
+    def total(p:Tensor, g:Tensor|None)->Tensor:
+        out = torch.zeros_like(p)
+        if g is not None: out += g
+        all_reduce(out.to_local() if isinstance(out, DTensor) else out)
+        return out
+    return [total(p, g) if n else None for p,g,n in zip(params, grads, counts.tolist())]
 
-    @torch.no_grad()
-    def end(self)->None:
-        "Add up; an expert that no token of this process chose has a gradient elsewhere"
-        if not self.params: return    # divided experts alone are trained
-        has_grad = [p.grad is not None for p in self.params]
-        count = torch.tensor(has_grad, dtype=torch.int32, device=self.params[0].device)
-        for group in self.groups: dist.all_reduce(count, group=group)
-        for p,n,before in zip(self.params, count.tolist(), self.before):
-            if n:
-                if p.grad is None: p.grad = torch.zeros_like(p)
-                part = p.grad.to_local() if isinstance(p.grad, DTensor) else p.grad
-                for group in self.groups: dist.all_reduce(part, group=group)
-            if before is not None: p.grad = before if p.grad is None else before.add_(p.grad)
-        self.params,self.before = [],[]
+def _divided_experts(model:nn.Module, ranks:set[int])->set[nn.Parameter]:
+    "Return the parameters of experts, which have the gradients of all processes already"
+    experts = set[nn.Parameter]()
+    for m in model.modules():
+        if not isinstance(m, SplitExperts): continue
+        if not ranks <= m.ranks:
+            raise NotImplementedError(
+                "experts must be divided among all processes of context_parallel, "
+                f"{sorted(ranks)}, got {sorted(m.ranks)}: the others' gradients are missing")
+        experts.update(m.experts.parameters())
+    return experts
+
+# %% ../../nbs/distributed/context.ipynb #7d7c858c
+class _OwnForward(nn.Module):
+    "Let `functional_call` reach the forward that a model had before `context_parallel`"
+    def __init__(self, model:Transformer)->None:
+        super().__init__()
+        self.model,self.own_forward = model,model.forward
+
+    def forward(self, *args:Any, **kw:Any)->Tensor: return self.own_forward(*args, **kw)
+
+class _ContextParallelForward:
+    "The forward of a model that computes with the tokens of this process"
+    def __init__(self, model:Transformer, mesh:DeviceMesh,
+                 attend:RingAttention|UlyssesAttention, gather:bool)->None:
+        self.model,self.attend,self.gather = model,attend,gather
+        self.own = _OwnForward(model)
+        self.groups,self.ranks = mesh.get_all_groups(),{*mesh.mesh.flatten().tolist()}
+
+    def __call__(self, *args:Any, last:int|None=None, **kw:Any)->Tensor:
+        self._check(last, kw)
+        out:Tensor = functional_call(self.own, self._summed_parameters(), args, kw)
+        if self.gather: out = self.attend.join(out, -2)
+        return out if last is None else out[:,max(0, out.shape[1]-last):]
+
+    def _check(self, last:int|None, options:dict[str,Any])->None:
+        "Raise a `ValueError` or `NotImplementedError` for what a call cannot have"
+        for name in ('cache','decoder_ids','decoder_mask'):
+            if options.get(name) is not None:
+                raise NotImplementedError(f"{name} does not go with context parallelism: such a "
+                                          "model reads whole texts")
+        cfg = self.model.cfg
+        if self.model.training: check_context_parallel(cfg, train=True)
+        if last is not None:
+            checked_integer('last', last, min=1)
+            if not self.gather:
+                raise NotImplementedError("last does not go with gather=False: the last tokens "
+                                          "are not on every process")
+        mask = options.get('mask')
+        if isinstance(mask, Tensor) and cfg.window is not None and has_inner_padding(mask):
+            raise NotImplementedError("mask has padding between real tokens, which a window with "
+                                      "context parallelism cannot leave out: put it at the ends")
+
+    def _summed_parameters(self)->dict[str,Tensor]:
+        "Return the trained parameters by name, with gradients that are summed over the processes"
+        # FSDP2 sums gradients itself
+        if not torch.is_grad_enabled() or isinstance(self.model, FSDPModule): return {}
+        experts = _divided_experts(self.model, self.ranks)
+        params = {n: p for n,p in self.own.named_parameters()
+                  if p.requires_grad and p not in experts}
+        if not params: return {}
+        summed:Any = _SumGradients.apply
+        return dict(zip(params, summed(self.groups, *params.values())))
 
 # %% ../../nbs/distributed/context.ipynb #1c46542b
 def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
                      attend:RingAttention|UlyssesAttention|None=None)->Transformer:
-    """Divide texts over the processes of a mesh; gradients of parameters are added up over them
+    """Divide texts over the processes of a mesh; gradients of parameters are summed over them
 
     Args:
         model: A decoder or an encoder, the same on all
@@ -132,10 +152,8 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
     if not isinstance(model, Transformer):
         raise TypeError(f"model must be a Transformer, got {type(model).__name__}")
     if model.split_tokens is not None: raise ValueError("model divides its texts already")
-    cfg = model.cfg
-    check_divisible(cfg)
-    if not isinstance(mesh, DeviceMesh):
-        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
+    check_context_parallel(model.cfg)
+    check_mesh(mesh, two=True)
     if attend is None: attend = ring_attention(mesh) if mesh.ndim == 1 else ulysses_attention(mesh)
     groups = [group.group for group,_ in attend.levels],mesh.get_all_groups()
     attend_ranks,mesh_ranks = ([dist.get_process_group_ranks(group) for group in each]

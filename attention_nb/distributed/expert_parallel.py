@@ -12,14 +12,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from .ring import all_to_all
+from .ring import all_to_all, check_mesh
 from ..models.blocks import MixtureOfExperts
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #8182d446
 class _RemoteExpert(nn.Module):
     "Stand in for an expert of another process"
 
-class _SplitExperts(MixtureOfExperts):
+class SplitExperts(MixtureOfExperts):
     "A mixture with the parts of another one, of whose experts this process keeps some"
     _mesh:DeviceMesh
 
@@ -30,12 +30,14 @@ class _SplitExperts(MixtureOfExperts):
         self.experts = whole.experts
         self.shared,self.shared_gate = whole.shared,whole.shared_gate
         first,n = self._own_experts()
-        ranks = {*dist.get_process_group_ranks(mesh.get_group())}
         for e in range(self.cfg.n):
             if not first <= e < first+n: self.experts[e] = _RemoteExpert()
-            # its gradient is that of the tokens of all these processes
-            else: setattr(self.experts[e], 'expert_ranks', ranks)
         self.train(whole.training)
+
+    @property
+    def ranks(self)->set[int]:
+        "The processes whose tokens an expert gets; its gradient is that of all of them"
+        return {*dist.get_process_group_ranks(self._mesh.get_group())}
 
     def _own_experts(self)->tuple[int,int]:
         "Return the first expert of this process, and the number of its experts"
@@ -77,19 +79,16 @@ def expert_parallel(model:nn.Module, mesh:DeviceMesh)->nn.Module:
     Returns:
         The same, with other mixtures, which keep this process's experts only
     """
-    if not isinstance(mesh, DeviceMesh):
-        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-    if mesh.ndim != 1:
-        raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
+    check_mesh(mesh)
     mixtures = [m for m in model.modules() if isinstance(m, MixtureOfExperts)]
     if not mixtures: raise ValueError(f"{type(model).__name__} has no mixture of experts")
     for m in mixtures:
-        if isinstance(m, _SplitExperts): raise ValueError("experts are divided already")
+        if isinstance(m, SplitExperts): raise ValueError("experts are divided already")
         if m.cfg.n % mesh.size():
             raise ValueError(f"{m.cfg.n} experts do not divide among {mesh.size()} processes")
-    if isinstance(model, MixtureOfExperts): return _SplitExperts(model, mesh)
+    if isinstance(model, MixtureOfExperts): return SplitExperts(model, mesh)
     for parent in [*model.modules()]:
         for name,child in [*parent.named_children()]:
             if not isinstance(child, MixtureOfExperts): continue
-            setattr(parent, name, _SplitExperts(child, mesh))
+            setattr(parent, name, SplitExperts(child, mesh))
     return model

@@ -39,6 +39,17 @@ def _describe(mask:AttentionMask)->str:
     parts = mask.operator,[*map(_describe, mask.parts)]
     return f'{mask.window_bounds()} {tensors} {table} {mask.rule is not None} {parts}'
 
+def check_mesh(mesh:object, *, two:bool=False)->None:
+    """Raise a `TypeError` or `ValueError` unless a mesh is a `DeviceMesh` of one dimension
+
+    `two`: two dimensions with names will do.
+    """
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
+    if mesh.ndim == 1 or two and mesh.ndim == 2 and mesh.mesh_dim_names is not None: return
+    if two: raise ValueError(f"mesh must have one dimension, or two with names, got {mesh}")
+    raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
+
 class MeshGroup:
     "The processes of a mesh of one dimension"
     group:Any
@@ -47,10 +58,7 @@ class MeshGroup:
     device:torch.device
 
     def __init__(self, mesh:DeviceMesh):
-        if not isinstance(mesh, DeviceMesh):
-            raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-        if mesh.ndim != 1:
-            raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
+        check_mesh(mesh)
         self.group,self.size,self.rank = mesh.get_group(),mesh.size(),mesh.get_local_rank()
         self.device = torch.device(mesh.device_type)
 
@@ -422,11 +430,9 @@ def ulysses_attention(mesh:DeviceMesh)->UlyssesAttention:
     Returns:
         Of a process's queries, keys and values; it also splits and joins
     """
-    if not isinstance(mesh, DeviceMesh):
-        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-    if mesh.ndim == 1: return UlyssesAttention([(MeshGroup(mesh), 'contiguous')])
-    if mesh.ndim != 2 or mesh.mesh_dim_names is None:
-        raise ValueError(f"mesh must have one dimension, or two with names, got {mesh}")
+    check_mesh(mesh, two=True)
+    if mesh.ndim == 1 or mesh.mesh_dim_names is None:
+        return UlyssesAttention([(MeshGroup(mesh), 'contiguous')])
     ring,heads = mesh.mesh_dim_names
     return UlyssesAttention([(MeshGroup(mesh[ring]), 'zigzag'),
                              (MeshGroup(mesh[heads]), 'contiguous')])

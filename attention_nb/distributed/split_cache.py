@@ -9,7 +9,6 @@ __all__ = ['split_cache']
 
 # %% ../../nbs/distributed/split_cache.ipynb #ab586b9f
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 import torch
 import torch.distributed as dist
@@ -27,6 +26,11 @@ from ..layers.multihead import MultiHeadAttention, computed_dtype, weight_like
 from ..models.transformer import Transformer
 
 # %% ../../nbs/distributed/split_cache.ipynb #9bcadfc6
+def own_tokens(start:int, stop:int, chunk:int, rank:int, n:int)->Tensor:
+    "Return the tokens that process `rank` of `n` keeps of those from `start` to `stop`"
+    positions = torch.arange(start, stop)
+    return positions[positions//chunk % n == rank]
+
 class SplitCache:
     """Keys and values of one layer, of which each process keeps every n-th chunk of tokens
 
@@ -42,6 +46,7 @@ class SplitCache:
         device: Where they are kept
     """
     left:int|None = None    # no window: no token is dropped
+    computes_attention:bool = True    # by itself: `attend` of the layer is not called
     group:MeshGroup
     chunk:int
     own:KVCache
@@ -52,22 +57,20 @@ class SplitCache:
                  device:torch.device|str|None=None):
         self.group,self.chunk = group,checked_integer('chunk', chunk, min=1)
         checked_integer('max_len', max_len, min=1)
-        own_len = max(1, len(self._own_tokens(max_len)))
+        own_len = max(1, len(self._own_tokens(0, max_len)))
         self.own = KVCache(batch, n_kv_heads, own_len, head_dim, v_head_dim=v_head_dim, dtype=dtype,
                            device=device)
         self.max_len,self._seen = max_len,0
 
-    def _own_tokens(self, n:int, start:int=0)->Tensor:
-        "Return the tokens that this process keeps of those from `start` to `n`"
-        positions = torch.arange(start, n)
-        return positions[positions//self.chunk % self.group.size == self.group.rank]
+    def _own_tokens(self, start:int, stop:int)->Tensor:
+        return own_tokens(start, stop, self.chunk, self.group.rank, self.group.size)
 
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, *, q_pos:Tensor|None=None, **options:Any)->Attended:
         """Store the new tokens of this process, and attend to all; an error changes nothing
 
         Args:
-            attend: The layer's own attention function
+            attend: Not called: the processes attend together
             q: Queries of the new tokens, (B, H, L, E), the same on all processes
             k: Their keys, (B, Hkv, L, E)
             v: Their values, (B, Hkv, L, Ev)
@@ -77,15 +80,16 @@ class SplitCache:
         Returns:
             The output (B, H, L, Ev), the same on all
         """
-        _check_call(attend, q, k, v, options, q_pos)
-        assert k is not None and v is not None    # just checked
+        if k is None or v is None:
+            raise ValueError("a split cache is for a text that attends to itself")
+        _check_call(q, k, v, q_pos, options)
         start,n = self._seen,self._seen+q.shape[2]
         if n > self.max_len:
             raise ValueError(f"{start} of at most {self.max_len} tokens are kept: no room for "
                              f"{n-start} more")
         check_mask_and_bias((*q.shape[:-1],n), q.dtype, q.device, mask=options.get('mask'),
                             bias=options.get('bias'))
-        new = self._own_tokens(n, start)
+        new = self._own_tokens(start, n)
         keys,values = self.own.update(*(t[:,:,new-start] for t in (k,v)))
         self._seen = n
         try: return self._attend(q, keys, values, start, options)
@@ -97,9 +101,9 @@ class SplitCache:
                 options:dict[str,Any])->Attended:
         "Attend to the keys of this process, and merge with what the others find"
         n = self._seen
-        own = self._own_tokens(n).to(q.device)
+        own = self._own_tokens(0, n).to(q.device)
         sinks = options.pop('sinks', None)
-        passed = {name: _of_keys(option, own) if name in ('mask','bias') else option
+        passed = {name: _select_keys(option, own) if name in ('mask','bias') else option
                   for name,option in options.items()}
         if options.get('causal') or options.get('window') is not None:
             passed |= dict(q_pos=torch.arange(start, n, device=q.device), k_pos=own)
@@ -137,7 +141,7 @@ class SplitCache:
             n: Number of tokens that stay
         """
         n = checked_integer('n', n, max=self._seen)
-        self.own.crop(len(self._own_tokens(n)))
+        self.own.crop(len(self._own_tokens(0, n)))
         self._seen = n
 
     def select(self, rows:Tensor)->None:
@@ -149,24 +153,15 @@ class SplitCache:
         self.own.select(rows)
 
 # %% ../../nbs/distributed/split_cache.ipynb #33333dac
-def _of_keys(option:Any, keys:Tensor)->Any:
+def _select_keys(option:Any, keys:Tensor)->Any:
     "Return a mask or a bias over all keys as one over some of them"
     if isinstance(option, AttentionMask):
         return None if option.hides_nothing() else option.part(k=keys)
     has_keys = isinstance(option, Tensor) and option.dim() and option.shape[-1] > 1
     return option[...,keys] if has_keys else option
 
-def _check_call(attend:Any, q:Tensor, k:Tensor|None, v:Tensor|None, options:dict[str,Any],
-                q_pos:Tensor|None)->None:
-    if k is None or v is None:
-        raise ValueError("a split cache is for a text that attends to itself")
-    layer = getattr(getattr(attend, 'func', None), '__self__', None)
-    if getattr(layer, 'is_customized', False):
-        raise NotImplementedError("a split cache computes attention itself: an attention "
-                                  "function, hooks and recording have no effect beside it")
-    if isinstance(attend, partial) and attend.keywords.get('need_weights'):
-        raise NotImplementedError("a split cache gives no weights: each process has only some "
-                                  "keys")
+def _check_call(q:Tensor, k:Tensor, v:Tensor, q_pos:Tensor|None, options:dict[str,Any])->None:
+    "Raise a `NotImplementedError` for what a split cache cannot do"
     if torch.is_grad_enabled() and any(t.requires_grad for t in (q,k,v)):
         raise NotImplementedError("a split cache has no gradients: use torch.no_grad()")
     if options.get('dropout_p'):

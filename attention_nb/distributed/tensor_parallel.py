@@ -21,6 +21,7 @@ from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distrib
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
 from ..checkpoints.tensors import files_folder
+from .ring import check_mesh
 from ..models.blocks import Block, FeedForward, MixtureOfExperts
 from ..layers.base import AttentionLayer
 from ..layers.latent import LatentAttention
@@ -215,16 +216,13 @@ def _plan(model:nn.Module)->dict[str,ParallelStyle]:
     return plan
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #95930a65
-def check_parts(model:nn.Module, mesh:DeviceMesh)->None:
+def check_tensor_parallel(model:nn.Module, mesh:DeviceMesh)->None:
     "Raise a `TypeError` or `ValueError` that says what cannot be split"
     known = Transformer,MultiHeadAttention,LatentAttention
     if not isinstance(model, known):
         raise TypeError("model must be a Transformer, MultiHeadAttention or LatentAttention, "
                         f"got {type(model).__name__}")
-    if not isinstance(mesh, DeviceMesh):
-        raise TypeError(f"mesh must be a DeviceMesh, got {type(mesh).__name__}")
-    if mesh.ndim != 1:
-        raise ValueError(f"mesh must have one dimension, got {mesh.ndim}: choose one by name")
+    check_mesh(mesh)
     if any(isinstance(p, DTensor) for p in model.parameters()):
         raise ValueError("model is split already: parallelize it once, before fully_shard")
     for name,m in model.named_modules():
@@ -239,7 +237,7 @@ def check_parts(model:nn.Module, mesh:DeviceMesh)->None:
 _Model = TypeVar('_Model', bound=nn.Module)
 
 def parallelize(model:_Model, mesh:DeviceMesh)->_Model:
-    """Split a model over the processes of a mesh (Shoeybi et al. 2019)
+    """Apply tensor parallelism: split heads and hidden units over a mesh (Shoeybi et al. 2019)
 
     Args:
         model: A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
@@ -248,7 +246,7 @@ def parallelize(model:_Model, mesh:DeviceMesh)->_Model:
     Returns:
         The same, with the heads and the parts of this process
     """
-    check_parts(model, mesh)
+    check_tensor_parallel(model, mesh)
     parallelize_module(model, mesh, _plan(model))
     for m in model.modules():
         if isinstance(m, (MultiHeadAttention,LatentAttention)): m.n_heads //= mesh.size()

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from ..checks import checked_integer
-from ..recording.inputs import checked_integers, readable_tokens, weight_layers
+from ..recording.inputs import readable_tokens, weight_layers
 from ..views.page import (View, clipped, pack_weights, register_kind, unpack_weights,
                                      view_of)
 from ..views.plots import colors
@@ -70,8 +70,8 @@ def arc_view(weights:Any, tokens:Sequence[str]|None=None, *, kind:str|None=None,
         title: Heading
     """
     layers,words,shown = _sentence(weights, tokens, kind)
-    pairs = isinstance(heads, Sequence)
-    if not pairs or any(len(checked_integers(h, 'heads')) != 2 for h in heads):
+    is_list = isinstance(heads, Sequence)
+    if not is_list or any(not isinstance(h, tuple|list) or len(h) != 2 for h in heads):
         raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
     if not 1 <= len(heads) <= 8: raise ValueError(f"heads must be 1 to 8, got {len(heads)}")
     asks = [None]*len(heads) if queries is None else list(queries)

@@ -49,7 +49,7 @@ def int8_pieces(w:Tensor, max_columns:int=64)->tuple[Tensor,Tensor]:
 # %% ../../nbs/figures/browser_model.ipynb #6a1f0c22
 def _worker()->str:
     "Return the script that runs the model, with what it must know to refuse as Python does"
-    folder,names = files('attention_nb')/'live_js',('encoder','checks','weights')
+    folder,names = files('attention_nb')/'live_js',('encoder','checks','weights','decoder')
     scripts = [(folder/f'{n}.js').read_text(encoding='utf-8') for n in names]
     family = FAMILIES['bert']
     known = dict(

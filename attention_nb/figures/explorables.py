@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 import torch
 from torch import Tensor
-from ..checks import checked_integer
+from ..checks import checked_integer, checked_integers
 from ..kernels.reference import attention, attention_scores
 from ..text.embedding import sinusoidal_positions
-from ..recording.inputs import (checked_integers, checked_vectors, number_between,
-                                           readable_tokens)
+from .inputs import checked_vectors, number_between
+from ..recording.inputs import readable_tokens
 from ..views.page import (View, clipped, pack_floats, register_kind, unpack_floats,
                                      view_of)
 from ..views.plots import colors
@@ -130,8 +130,8 @@ def permutation_view(x:Tensor, tokens:Sequence[str], position_vectors:Tensor|Non
     if position_vectors.shape != x.shape:
         raise ValueError(f"position_vectors must be {tuple(x.shape)} as x, "
                          f"got {tuple(position_vectors.shape)}")
-    order = list(range(L))[::-1] if order is None else checked_integers(order, 'order')
-    order = [checked_integer('order', n, max=L-1) for n in order]
+    order = (list(range(L))[::-1] if order is None
+             else checked_integers('order', order, min=0, max=L-1))
     if sorted(order) != list(range(L)):
         raise ValueError(f"order must hold each place from 0 to {L-1} once, got {order}")
     start = dict(order=order, positions=bool(positions), causal=bool(causal))

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 import torch
 from torch import Tensor
-from ..checks import checked_integer
-from ..recording.inputs import checked_integers, checked_vectors, readable_tokens
+from ..checks import checked_integer, checked_integers
+from .inputs import checked_vectors
+from ..recording.inputs import readable_tokens
 from ..views.page import pack_floats, unpack_floats, View, register_kind, view_of
 from ..views.plots import colors
 
@@ -45,7 +46,7 @@ def forming_view(weights:Tensor, steps:Sequence[int], losses:Sequence[float], *,
     if T*M*L*L > 2_000_000:
         raise ValueError(f"{T} moments of {M} heads over {L} tokens are more than this view shows, "
                          "two million weights")
-    taken,loss_values = checked_integers(steps, 'steps'),checked_vectors(
+    taken,loss_values = checked_integers('steps', steps),checked_vectors(
         torch.as_tensor(losses, dtype=torch.float32), 'T', 'losses')
     if len(taken) != T or len(loss_values) != T or taken != sorted({*taken}) or taken[0] < 0:
         raise ValueError(f"steps and losses must be {T}, steps rising from 0, got {len(taken)} and "

@@ -15,7 +15,8 @@ from torch import Tensor
 from ..checks import checked_integer
 from ..kernels.mask import causal_mask
 from ..kernels.reference import hide, softmax_with_sink
-from ..recording.inputs import checked_vectors, readable_tokens
+from .inputs import checked_vectors
+from ..recording.inputs import readable_tokens
 from ..views.page import clipped, View, register_kind, view_of
 
 # %% ../../nbs/figures/mask_rows.ipynb #2de1d498

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from ..checks import checked_integer
-from ..recording.inputs import checked_vectors, number_between, readable_tokens
+from .inputs import checked_vectors, number_between
+from ..recording.inputs import readable_tokens
 from ..views.page import clipped, View, register_kind, view_of
 from ..views.plots import colors
 

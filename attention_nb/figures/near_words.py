@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 from ..checks import checked_integer
-from ..recording.inputs import checked_vectors, readable, readable_tokens
+from .inputs import checked_vectors
+from ..recording.inputs import readable, readable_tokens
 from ..text.embedding import cosine_similarity
 from ..views.page import (View, clipped, pack_floats, register_kind, unpack_floats,
                                      view_of)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 import torch
 from torch import Tensor
-from ..checks import checked_integer
-from ..recording.inputs import checked_integers, checked_vectors, readable_tokens
+from ..checks import checked_integer, checked_integers
+from .inputs import checked_vectors
+from ..recording.inputs import readable_tokens
 from ..views.page import (View, clipped, pack_floats, register_kind, unpack_floats,
                                      view_of)
 from ..views.plots import colors
@@ -55,8 +56,7 @@ def rotation_view(q:Tensor, k:Tensor, tokens:Sequence[str]=('query','key'), *,
     if E % 2 or E > 16: raise ValueError(f"the width must be even and at most 16, got {E}")
     theta = checked_vectors(rope_frequencies(E) if theta is None else theta, 'P', 'theta')
     if len(theta) != E//2: raise ValueError(f"theta must be ({E//2},), got ({len(theta)},)")
-    two = [checked_integer('positions', n, max=length-1)
-           for n in checked_integers(positions, 'positions')]
+    two = checked_integers('positions', positions, min=0, max=length-1)
     if len(two) != 2: raise ValueError(f"positions must be two, got {two}")
     return view_of('rope_turns', title,
                    f"Rotation view: a query, a key, {E//2} pairs, {length} places",

@@ -12,7 +12,8 @@ from typing import Any
 from collections.abc import Sequence
 import torch
 from torch import Tensor
-from ..recording.inputs import checked_vectors, number_between, readable_tokens
+from .inputs import checked_vectors, number_between
+from ..recording.inputs import readable_tokens
 from ..views.page import clipped, View, register_kind, view_of
 from ..views.plots import colors
 

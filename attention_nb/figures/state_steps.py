@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 from ..checks import checked_integer
-from ..recording.inputs import checked_vectors, readable_tokens
+from .inputs import checked_vectors
+from ..recording.inputs import readable_tokens
 from ..views.page import clipped, View, register_kind, view_of
 from ..views.plots import colors
 

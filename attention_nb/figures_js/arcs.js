@@ -9,11 +9,15 @@ views.arcs = async (root, first) => {
   const others = (h, i) => rows.map(j => j === i ? 0 : share(h, i, j));
   const goes = (h, i) => largest(others(h, i));        // the word that a query takes most from
   const asks = h => heads[h].query ?? largest(rows.map(i => Math.max(...others(h, i))));
-  const state = {head: 0, query: 0, pinned: null, touched: false, off: false, shown: null, take};
+  const state = {head: 0, query: 0, pinned: null, touched: false, off: false, shown: null, take, touch};
   state.picked = () => ({layer: heads[state.head].layer, heads: [heads[state.head].head],
                          token: d.words?.[state.query] ?? state.query});
   const still = matchMedia("(prefers-reduced-motion)");
   const stored = [first, ...first.more ?? []];         // sentences that take turns
+
+  // The text up to the chosen word, or what is being typed: a model may guess what comes next
+  state.before = () => editor.isOpen() ? editor.typed()
+    : tokens.slice(0, state.query + 1).join(" ").replaceAll(" ##", "") + " ";
 
   // ---- the parts of the page
   const svg = svgElement("svg", {"aria-hidden": "true"});

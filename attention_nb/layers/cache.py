@@ -67,7 +67,8 @@ class AttentionCache(LayerCache, Protocol):
     """Interface of the cache of an attention layer
 
     Layers and models also read the attributes `batch`, `dtype`, `max_len` and `nbytes` where a
-    cache has them, and `left` of a sliding cache, whose `attend` takes `in_order`.
+    cache has them, `left` of a sliding cache, whose `attend` takes `in_order`, and
+    `computes_attention` of a cache that does not call the function given to its `attend`.
     """
     def attend(self, attend:Callable[...,Attended], q:Tensor, k:Tensor|None=None,
                v:Tensor|None=None, **options:Any)->Attended:

@@ -339,8 +339,12 @@ class MultiHeadAttention(AttentionLayer):
             k = v = None
         else: q,k,v = self._project_inputs(*x, cache, positions, rotation)
         if cache is not None:
-            if getattr(cache, 'left', None) is not None and (need_weights or self.is_customized):
-                options['in_order'] = True    # somebody sees the order of keys
+            if need_weights or self.is_customized:    # somebody sees the call
+                if getattr(cache, 'computes_attention', False):
+                    raise NotImplementedError(
+                        f"a {type(cache).__name__} computes attention itself: it gives no weights, "
+                        "and an attention function, hooks and recording have no effect beside it")
+                if getattr(cache, 'left', None) is not None: options['in_order'] = True
             attend = partial(self.call_attention, need_weights=bool(need_weights))
             attended = cache.attend(attend, q, k, v, **options)
         else:

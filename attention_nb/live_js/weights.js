@@ -113,7 +113,7 @@ function build(config, vocabulary, buffer) {
 
 // ---- as a worker: {id, name, values} comes, {id, result} or {id, error} goes
 
-let model = null;
+let model = null, writer = null;
 const answers = {
   open(buffer, config, vocabulary) {
     if (!config) ({config, vocabulary} = JSON.parse(tensors(buffer).about.model));
@@ -121,6 +121,8 @@ const answers = {
     return {heads: model.heads, layers: model.blocks.length, width: model.width};
   },
   run(text, options) { return run(model, text, options); },
+  openDecoder(buffer) { writer = decoder(buffer); },
+  guess(text, options) { return guess(writer, text, options); },
 };
 addEventListener("message", ({data: {id, name, values}}) => {
   try { postMessage({id, result: answers[name](...values)}); }

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from ..checks import Attended
-from .inputs import (checked_integers, readable_tokens, stacked_weights,
-                                           weight_layers)
+from ..checks import Attended, checked_integer, checked_integers
+from .inputs import readable_tokens, stacked_weights, weight_layers
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
@@ -81,8 +80,8 @@ def _equal_tokens(tokens:Any, L:int)->Tensor:
     if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
     readable_tokens(tokens, L)
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
-    at = torch.tensor([number[t] for t in tokens])
-    return at[:,None] == at
+    numbers = torch.tensor([number[t] for t in tokens])
+    return numbers[:,None] == numbers
 
 def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     """Return the mean entropy of a query's weights
@@ -186,16 +185,16 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     from networkx.algorithms.flow import build_residual_network, preflow_push
     steps = [(A.double()*_flow_unit).round().long().tolist() for A in _steps(weights, 'flow')]
     n,L = len(steps),len(steps[0])
-    outputs = range(L) if outputs is None else checked_integers(outputs, 'outputs')
-    for i in outputs:
-        if not 0 <= i < L: raise ValueError(f"outputs must be from 0 to {L-1}, got {i}")
-    pipes:nx.DiGraph[Any] = nx.DiGraph()
-    pipes.add_nodes_from((l, i) for l in (0, n) for i in range(L))
-    pipes.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
-                         for i,row in enumerate(A) for j,a in enumerate(row) if a)
-    rest = build_residual_network(pipes, 'capacity')
+    outputs = (range(L) if outputs is None
+               else checked_integers('outputs', outputs, min=0, max=L-1))
+    network:nx.DiGraph[Any] = nx.DiGraph()
+    network.add_nodes_from((l, i) for l in (0, n) for i in range(L))
+    network.add_edges_from(((l, j), (l+1, i), dict(capacity=a)) for l,A in enumerate(steps)
+                           for i,row in enumerate(A) for j,a in enumerate(row) if a)
+    residual = build_residual_network(network, 'capacity')
     def flow(j:int, i:int)->Any:
-        return nx.maximum_flow_value(pipes, (0, j), (n, i), flow_func=preflow_push, residual=rest)
+        return nx.maximum_flow_value(network, (0, j), (n, i), flow_func=preflow_push,
+                                     residual=residual)
     return torch.tensor([[flow(j, i)/_flow_unit for j in range(L)] for i in outputs]).view(-1, L)
 
 _flow_unit = 2**40      # widths are integers in 1/2**40, which networkx adds without rounding
@@ -301,14 +300,14 @@ def remove_heads(model:nn.Module, heads:Iterable[tuple[int|str,int]])->Generator
     Returns:
         The model, while its heads are removed
     """
-    gone:dict[AttentionLayer,list[int]] = {}
-    for h in model_heads(model, heads): gone.setdefault(h.layer, []).append(h.head)
+    removed:dict[AttentionLayer,list[int]] = {}
+    for h in model_heads(model, heads): removed.setdefault(h.layer, []).append(h.head)
     def remove(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        heads = torch.tensor(own_heads(layer, gone[layer]), dtype=torch.long)
+        heads = torch.tensor(own_heads(layer, removed[layer]), dtype=torch.long)
         out = out.index_fill(1, heads.to(out.device), 0.)
         return (out,attended[1]) if isinstance(attended, tuple) else out
-    with attention_hooks([*gone], remove): yield model
+    with attention_hooks([*removed], remove): yield model
 
 # %% ../../nbs/recording/head_scores.ipynb #6a1f0c21
 class ModelHead(NamedTuple):
@@ -342,10 +341,10 @@ def _model_head(layers:dict[str,Any], pair:Any)->ModelHead:
     if isinstance(pair, Tensor|np.ndarray): pair = pair.tolist()
     if not isinstance(pair, tuple|list) or len(pair) != 2:
         raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
-    layer,head = pair
-    if isinstance(layer, str): name,head = layer,*checked_integers([head], 'heads')
+    layer,head = pair[0],checked_integer('head', pair[1], min=None)
+    if isinstance(layer, str): name = layer
     else:
-        layer,head = checked_integers(pair, 'heads')
+        layer = checked_integer('layer', layer, min=None)
         _check_one_stack([*layers])
         if not 0 <= layer < len(layers):
             raise ValueError(f"heads must be (layer, head) of {len(layers)} layers, counted from 0,"

@@ -1,4 +1,4 @@
-"""Validate and convert arguments: weights, tokens, integers
+"""Validate and convert what scores and views are given: weights, tokens, pictures
 
 Docs: https://attention-nb.github.io/attention_nb/recording/inputs.html.md"""
 
@@ -8,8 +8,9 @@ Docs: https://attention-nb.github.io/attention_nb/recording/inputs.html.md"""
 __all__ = []
 
 # %% ../../nbs/recording/inputs.ipynb #0c8c0e60
-import numbers, unicodedata
+import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 import numpy as np
 import torch
@@ -106,32 +107,10 @@ def readable_tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
         raise ValueError(f"{name} must be {n}, as the weights are, got {len(words)}")
     return [readable(t, name) for t in words]
 
-# %% ../../nbs/recording/inputs.ipynb #56dcc496
-def checked_integers(values:Any, name:str)->list[int]:
-    "Return the integers of a list, a tensor or an array, as Python's; True is none"
-    if isinstance(values, Tensor|np.ndarray): values = values.tolist()
-    if not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a list of integers, got {values!r}")
-    integers:list[Any] = list(values)
-    for i in integers:
-        if not isinstance(i, numbers.Integral) or isinstance(i, bool):
-            raise TypeError(f"{name} must be a list of integers, got {i!r}")
-    return [int(i) for i in integers]
-
-# %% ../../nbs/recording/inputs.ipynb #db3472f0
-def checked_vectors(x:Any, dims:str, name:str)->Tensor:
-    "Return a finite float32 tensor of `dims` dimensions, none of them 0"
-    t = cpu_tensor(x)
-    if not t.is_floating_point(): raise TypeError(f"{name} must be floating point, got {t.dtype}")
-    if t.dim() != len(dims) or 0 in t.shape:
-        raise ValueError(f"{name} must be ({', '.join(dims)}), got {tuple(t.shape)}")
-    if not t.isfinite().all(): raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return t.float().contiguous()
-
-def number_between(x:Any, low:float, high:float, name:str, none:bool=False)->float|None:
-    "Return `x` as a number from `low` to `high`, or None where that is allowed"
-    if none and x is None: return None
-    if isinstance(x, bool) or not isinstance(x, numbers.Real) or not low <= float(x) <= high:
-        raise ValueError(f"{name} must be {'None or ' if none else ''}from {low:g} to {high:g}, "
-                         f"got {x!r}")
-    return float(x)
+# %% ../../nbs/recording/inputs.ipynb #112fdd92
+def open_picture(x:Any)->Any:
+    "Open the file of a picture, turn it as its EXIF data says, in RGB; return an array as it is"
+    from PIL import Image, ImageOps
+    if isinstance(x, str|Path):
+        with Image.open(x) as opened: return open_picture(opened)
+    return ImageOps.exif_transpose(x).convert('RGB') if isinstance(x, Image.Image) else x

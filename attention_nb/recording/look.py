@@ -8,22 +8,19 @@ Docs: https://attention-nb.github.io/attention_nb/recording/look.html.md"""
 __all__ = ['load_hf', 'Seen', 'look']
 
 # %% ../../nbs/recording/look.ipynb #ad4cedb6
-import contextlib, copy, functools, importlib, inspect, os
-from collections.abc import Callable, Sequence
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-import tokenizers
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 from ..checkpoints.source import locate
 from ..checkpoints.convert import own_family
 from ..checkpoints.pretrained import load_pretrained
 from ..checkpoints.tensors import need, read_object
-from ..checkpoints.tokenizers import PretrainedTokenizer, load_tokenizer
-from ..text.bpe import readable_token
-from ..text.vocabulary import Tokenizer
+from ..checkpoints.tokenizers import load_tokenizer
+from .prepare import PreparedInput, prepare_transformer, Request
+from .prepare_hf import prepare_hf, takes
 from .recorder import record, Recording
 from ..models.decoding import evaluation_mode
 from ..models.transformer import Transformer
@@ -50,18 +47,15 @@ def load_hf(source:str|Path='minilm', *, head:bool|None=None)->tuple[Any,Any]:
 
 def _load(source:str|Path, head:bool|None, **options:Any)->tuple[Any,Any]:
     "Load a model, of the class it was published as if `head`, and its tokenizer or processor"
-    library = need('transformers')
-    config = library.AutoConfig.from_pretrained(source, **options)
-    published = [getattr(library, n, None) for n in config.architectures or ()]
-    headed = head or head is None and config.is_encoder_decoder
-    kind = published[0] if headed and published and published[0] else library.AutoModel
+    transformers = need('transformers')
+    config = transformers.AutoConfig.from_pretrained(source, **options)
+    published = getattr(transformers, next(iter(config.architectures or ()), ''), None)
+    with_head = config.is_encoder_decoder if head is None else head
+    kind = published if with_head and published else transformers.AutoModel
     model = kind.from_pretrained(source, **options).eval()
-    only_text = _takes(model, 'input_ids') and not _takes(model, 'pixel_values')
-    processor = library.AutoTokenizer if only_text else library.AutoProcessor
+    only_text = takes(model, 'input_ids') and not takes(model, 'pixel_values')
+    processor = transformers.AutoTokenizer if only_text else transformers.AutoProcessor
     return model, processor.from_pretrained(source, **options)
-
-def _takes(model:nn.Module, name:str)->bool:
-    return name in inspect.signature(type(model).forward).parameters
 
 # %% ../../nbs/recording/look.ipynb #49fb73cb
 def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
@@ -75,9 +69,9 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
         The model, and its tokenizer or processor
     """
     config = Path(source)/'config.json'
-    own = source == 'smollm2' or Path(source).suffix == '.gguf' or (
+    is_ours = source == 'smollm2' or Path(source).suffix == '.gguf' or (
         config.is_file() and read_object(config).get('model_type') == own_family.model_type)
-    if not own: return load_hf(source, head=head)
+    if not is_ours: return load_hf(source, head=head)
     return load_pretrained(source), load_tokenizer(source)
 
 # %% ../../nbs/recording/look.ipynb #989ea94d
@@ -117,6 +111,7 @@ class Seen:
                 f"{len(self.hidden)} hidden states{shape}")
 
     def _names(self, kind:str)->tuple[list[str],list[str]|None]:
+        "Return the names of queries and keys; None: keys have those of the queries"
         return self.token_names.get(kind, (self.tokens, None))
 
     def shown(self, kind:str|None=None)->dict[str,Any]:
@@ -131,10 +126,9 @@ class Seen:
         kinds = self.recording.kinds() if kind is None else [kind]
         weights = {k: self.recording.weights(kind=k) for k in kinds}
         tokens,k_tokens = ({k: self._names(k)[n] for k in kinds} for n in (0,1))
-        split = self.split if kinds in (['self'], ['encoder']) else None
-        one:dict[str,Any] = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
-        if len(kinds) == 1: one = {n: d[kinds[0]] for n,d in one.items()}
-        return dict(**one, split=split)
+        shown:dict[str,Any] = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
+        if len(kinds) == 1: shown = {n: by_kind[kinds[0]] for n,by_kind in shown.items()}
+        return dict(**shown, split=self.split if kinds in (['self'], ['encoder']) else None)
 
     def neurons(self, kind:str|None=None, layers:list[int]|None=None)->dict[str,Any]:
         """Return the arguments of `neuron_view`
@@ -168,375 +162,30 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
         Names of what it read, recording and hidden states
     """
     if isinstance(model, str|Path):
-        loaded,processor = open_model(model, head=True if write else None)
-        return look(text, loaded, processor if tokenizer is None else tokenizer, pair=pair,
-                    image=image, target=target, write=write)
-    _check_arguments(text, pair, image, target, write, model)
-    write = _n_to_write(model, target, write)
-    with evaluation_mode(model):    # it may write before it is recorded
-        if isinstance(model, Transformer):
-            prepared = _prepare_transformer(text, pair, target, write, model, tokenizer)
-        else: prepared = _prepare_hf(text, pair, image, target, write, model, tokenizer)
-    with torch.no_grad(), evaluation_mode(model), record(model) as r: hidden = prepared.run()
-    picture = prepared.picture
-    seen = Seen(prepared.names.get('text', []), prepared.split, r, hidden, written=prepared.written,
-                image=picture.image)
-    for kind in r.kinds():
-        shape = r.shape(kind)
-        q_roles,k_roles = _roles(kind)
-        seen.token_names[kind] = (prepared.token_names(shape[2], q_roles),
-                                  prepared.token_names(shape[3], k_roles))
-        if seen.image_kind is None and (patches := picture.patches(shape[2])):
-            if q_roles[0] == 'image' or not prepared.names:
-                seen.image_kind,seen.grid = kind,picture.grid
-                seen.n_special = patches.index('0,0')
-    if not seen.tokens: seen.tokens = seen.token_names[r.kinds()[0]][0]
-    return seen
-
-def _is_encoder_decoder(model:Any)->bool:
-    if isinstance(model, Transformer): return model.cfg.kind == 'encoder-decoder'
-    return bool(getattr(model.config, 'is_encoder_decoder', False))
-
-def _n_to_write(model:Any, target:str|None, write:int|None)->int:
-    "Return how many tokens to generate"
-    if write is not None or target is not None or not _is_encoder_decoder(model): return write or 0
-    has_head = model.cfg.head if isinstance(model, Transformer) else model.can_generate()
-    max_len = _max_lens(model)[1]
-    return min(32, 32 if max_len is None else max_len-1) if has_head else 0
-
-def _max_lens(model:Any)->tuple[int|None,int|None]:
-    "Return how many tokens a model reads of a text, and of a target; None: any number"
-    if isinstance(model, Transformer):
-        max_len = model.cfg.max_len if model.cfg.positions in ('learned','sinusoidal') else None
-        return max_len, max_len
-    max_len = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
-    target_config = model.config.get_text_config(decoder=True)
-    target_len = getattr(target_config, 'max_target_positions', None)
-    if target_len is None: target_len = getattr(target_config, 'max_position_embeddings', None)
-    for name,m in model.named_modules():
-        if max_len and name.endswith('position_embeddings') and isinstance(m, nn.Embedding):
-            # as in RoBERTa, whose positions begin behind that of padding
-            max_len -= 0 if m.padding_idx is None else m.padding_idx+1
-            break
-    return max_len, target_len
-
-def _check_length(what:str, n:int, max_len:int|None, write:int=0)->None:
-    "Raise a `ValueError` for no tokens, or for more than a model reads"
-    if not n: raise ValueError(f"the {what} has no tokens")
-    if max_len is not None and n+write > max_len:
-        more = f" and {write} to write" if write else ''
-        raise ValueError(f"the {what} has {n} tokens{more}, the model reads at most {max_len}")
-
-def _check_arguments(text:Any, pair:Any, image:Any, target:Any, write:Any, model:Any)->None:
-    "Raise a `TypeError` or `ValueError` for what this model would not read"
-    if not isinstance(model, nn.Module):
+        model,processor = open_model(model, head=True if write else None)
+        tokenizer = processor if tokenizer is None else tokenizer
+    if not (isinstance(model, Transformer)
+            or isinstance(model, nn.Module) and hasattr(model, 'config')):
         raise TypeError("model must be a Transformer or a model of transformers, as in "
                         f"look(text, model, tokenizer), got {type(model).__name__}")
-    ours,config = isinstance(model, Transformer),getattr(model, 'config', None)
-    if not ours and config is None:
-        raise TypeError("model must be a Transformer or a model of transformers, got "
-                        f"{type(model).__name__}")
-    kind,reads = type(model).__name__,ours or _is_text(text, model)
-    if target is not None and not _is_encoder_decoder(model):
-        raise ValueError(f"target needs an encoder-decoder, got a {kind}: put it into the text")
-    if target is not None and write:
-        raise ValueError("target and write exclude each other: the decoder reads one of them")
-    if write and not reads and not _is_encoder_decoder(model):
-        raise ValueError(f"write needs a text to continue, and this {kind} was given none")
-    if image is not None and (ours or not _takes(model, 'pixel_values')):
-        raise ValueError(f"image needs a model that reads pictures, got a {kind}")
-    if image is not None and not reads:
-        raise ValueError("image is a picture beside a text: put a picture alone in place of text")
-    if pair is not None and (image is not None or not reads):
-        raise ValueError("pair is a second text beside a text, without a picture")
+    request = Request(text, pair, image, target, write)
+    with torch.no_grad(), evaluation_mode(model):
+        if isinstance(model, Transformer):
+            prepared = prepare_transformer(request, model, tokenizer)
+        else: prepared = prepare_hf(request, model, tokenizer)
+        with record(model) as r: hidden = prepared.run()
+    return _named(prepared, r, hidden)
 
-@dataclass
-class _Picture:
-    "A picture as the model saw it"
-    image:Tensor|None = None # (height, width, 3), bytes
-    grid:tuple[int,int]|None = None # Rows and columns of its patches
-    n_registers:int = 0 # Register tokens before the patches
-    n_detections:int = 0 # Detection tokens behind them
-
-    def patches(self, n:int)->list[str]|None:
-        "Return the names of n tokens, if they can be the patches and their special tokens"
-        if self.grid is None: return None
-        rows,columns = self.grid
-        before = n - rows*columns - self.n_detections
-        if not 0 <= before <= 2+self.n_registers: return None
-        other = 'REG' if self.n_registers else 'EXTRA'
-        first = ['[CLS]', *(f"[{other} {n}]" for n in range(1, before))]
-        patches = [f"{r},{c}" for r in range(rows) for c in range(columns)]
-        return first[:before] + patches + [f"[DET {n}]" for n in range(self.n_detections)]
-
-@dataclass
-class _PreparedInput:
-    "Inputs prepared for one run of a model"
-    run:Callable[[],tuple[Tensor,...]] # Runs it, and returns its hidden states
-    names:dict[str,list[str]] # Tokens of a text, a target, a sound
-    sequence_ids:Sequence[int|None] = () # Of a pair: 0 or 1 for each token
-    written:int = 0
-    picture:_Picture = field(default_factory=_Picture)
-
-    @property
-    def split(self)->int|None:
-        "Index of the first token of the second text"
-        return next((n for n,s in enumerate(self.sequence_ids) if s == 1), None)
-
-    def token_names(self, n:int, roles:Sequence[str])->list[str]:
-        "Return the names of n tokens that may be of one of the roles, or numbers"
-        for role in roles:
-            names = self.picture.patches(n) if role == 'image' else self.names.get(role)
-            if names and len(names) == n: return names
-        return [str(i) for i in range(n)]
-
-def _roles(kind:str)->tuple[list[str],list[str]]:
-    "Return the possible roles of queries and of keys of a kind of attention"
-    if any(word in kind for word in ('vision','visual','image')): return ['image'],['image']
-    if 'audio' in kind or 'speech' in kind: return ['sound'],['sound']
-    if kind == 'decoder': return ['target','text'],['target','text']
-    if kind == 'cross': return ['target','text'],['text','sound','image']
-    any_ = ['text','sound','image','target']
-    return any_, any_
-
-# %% ../../nbs/recording/look.ipynb #8e0ac3a7
-def _prepare_hf(x:Any, pair:str|None, image:Any, target:str|None, write:int, model:Any,
-                processor:Any)->_PreparedInput:
-    "Prepare what a model of `transformers` reads"
-    tokenizer = getattr(processor, 'tokenizer', processor)
-    _check_text(x, model, tokenizer)
-    both,names,written = model.config.is_encoder_decoder,dict[str,list[str]](),0
-    sequence_ids:Sequence[int|None] = ()
-    inputs:Any
-    if _is_text(x, model):
-        inputs = tokenizer(x, pair, return_tensors='pt') if image is None else \
-            processor(text=x, images=_picture(image), return_tensors='pt')
-        if pair is not None: sequence_ids = inputs.sequence_ids(0)
-        n,max_len = inputs['input_ids'].shape[1],_max_lens(model)[0]
-        _check_length('text', n, max_len, 0 if both else write)
-    elif _takes(model, 'pixel_values'): inputs = _pixels(x, processor)
-    else: inputs,names['sound'] = _sound(x, model, processor)
-    inputs = {n: t.to(model.device) for n,t in inputs.items()}
-    pixels = inputs.get('pixel_values')
-    picture = _Picture() if pixels is None else _seen_picture(pixels, model.config, processor)
-    if both:
-        ids,written = _decoder_inputs(inputs, target, write, model, tokenizer)
-        inputs['decoder_input_ids'] = ids.to(model.device)
-        if tokenizer is not None: names['target'] = _token_texts(tokenizer, ids[0])
-    elif write:
-        before = inputs['input_ids'].shape[1]
-        inputs = _generate_decoder_only(inputs, write, model)
-        written = inputs['input_ids'].shape[1]-before
-    if 'input_ids' in inputs: names['text'] = _token_texts(tokenizer, inputs['input_ids'][0])
-    run = functools.partial(_run, model, inputs)
-    return _PreparedInput(run, names, sequence_ids, written, picture)
-
-def _run(model:Any, inputs:dict[str,Any])->tuple[Tensor,...]:
-    "Call a model, or its part for the only input, and return its hidden states"
-    call,both = model,_takes(model, 'input_ids') and _takes(model, 'pixel_values')
-    for name,part in (('input_ids','get_image_features'), ('pixel_values','get_text_features')):
-        if both and name not in inputs and hasattr(model, part): call = getattr(model, part)
-    out = call(**inputs, output_hidden_states=True)
-    out = getattr(out, 'text_model_output', out)
-    hidden = getattr(out, 'hidden_states', None) or getattr(out, 'encoder_hidden_states', None)
-    return tuple(h[0] for h in hidden or ())
-
-def _is_text(x:Any, model:nn.Module)->bool:
-    "Return whether `x` is a text; for a model that reads images too, not if it names a file"
-    if not isinstance(x, str) or not _takes(model, 'input_ids'): return False
-    return not (_takes(model, 'pixel_values') and os.path.isfile(x))
-
-def _check_text(x:Any, model:nn.Module, tokenizer:Any)->None:
-    "Raise a `TypeError` for a text without tokenizer, or no text for a model that reads texts"
-    other = any(_takes(model, n) for n in ('pixel_values','input_values','input_features'))
-    if _is_text(x, model) and (not callable(tokenizer) or isinstance(tokenizer, Tokenizer)):
-        raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
-                        f"tokenizer), got {type(tokenizer).__name__}")
-    if _takes(model, 'input_ids') and not other and not isinstance(x, str):
-        raise TypeError(f"text must be a string for {type(model).__name__}, "
-                        f"got {type(x).__name__}")
-
-def _picture(x:Any)->Any:
-    "Open an image and apply its EXIF orientation"
-    if isinstance(x, str|Path):
-        with importlib.import_module('PIL.Image').open(x) as opened: return _picture(opened)
-    if not hasattr(x, 'getexif'): return x
-    return importlib.import_module('PIL.ImageOps').exif_transpose(x).convert('RGB')
-
-def _pixels(x:Any, processor:Any)->Any:
-    if isinstance(x, Tensor):
-        pixels = x if x.dim() > 3 else x[None]
-        if len(pixels) != 1: raise ValueError(f"one image at a time, got {tuple(pixels.shape)}")
-        return dict(pixel_values=pixels)
-    if processor is None: raise TypeError("tokenizer must be the model's processor for a picture")
-    return processor(images=_picture(x), return_tensors='pt')
-
-def _seen_picture(pixels:Tensor, config:Any, processor:Any)->_Picture:
-    "Return the picture as the model sees it, and its grid of patches"
-    if pixels.dim() != 4 or len(pixels) != 1: return _Picture()
-    x,processor = pixels[0].detach().float().cpu(),getattr(processor, 'image_processor', processor)
-    mean,std = (getattr(processor, n, None) for n in ('image_mean','image_std'))
-    if mean is not None and getattr(processor, 'do_normalize', True):
-        x = x*torch.tensor(std)[:,None,None] + torch.tensor(mean)[:,None,None]
-    elif x.min() < 0 or x.max() > 1: x = (x-x.min())/(x.max()-x.min())
-    x = (x.clamp(0, 1)*255).round().to(torch.uint8)
-    image = x.expand(3, -1, -1).permute(1, 2, 0) if len(x) in (1,3) else None
-    parts = [config, *(getattr(config, n, None) for n in ('vision_config','image_config'))]
-    config = next((c for c in reversed(parts) if hasattr(c, 'patch_size')), config)
-    size = getattr(config, 'patch_size', None)
-    if size is None: return _Picture(image)
-    size = (size,size) if isinstance(size, int) else tuple(size)[-2:]
-    return _Picture(image, (pixels.shape[2]//size[0], pixels.shape[3]//size[1]),
-                    n_registers=getattr(config, 'num_register_tokens', 0),
-                    n_detections=getattr(config, 'num_detection_tokens', 0))
-
-def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
-    "Return what a model of sounds takes, and the moments it attends to, in seconds"
-    if isinstance(x, Tensor) and x.dim() > 1:
-        is_batch = x.dim() > 2 or model.main_input_name == 'input_values' and len(x) == 1
-        return {model.main_input_name: x if is_batch else x[None]}, []
-    if processor is None: raise TypeError("tokenizer must be the model's processor for a sound")
-    extractor = getattr(processor, 'feature_extractor', processor)
-    rate = getattr(extractor, 'sampling_rate', None)
-    if rate is None:
-        kind = type(model).__name__
-        raise TypeError(f"text must be a string for {kind}, got {type(x).__name__}")
-    inputs = processor(x, sampling_rate=rate, return_tensors='pt')
-    seconds = len(x)/rate
-    if hasattr(extractor, 'hop_length'):
-        seconds = inputs['input_features'].shape[-1]*extractor.hop_length/rate
-    n = getattr(model.config, 'max_source_positions', None)
-    if n is None: return inputs, []
-    return inputs, [f"{seconds*i/n:.2f}s" for i in range(n)]
-
-def _decoder_inputs(inputs:dict[str,Any], target:str|None, write:int, model:Any,
-                    tokenizer:Any)->tuple[Tensor,int]:
-    "Return what a decoder reads, a target or generated tokens, and how many tokens it wrote"
-    if target is not None:
-        ids = _decoder_ids(tokenizer(text_target=target)['input_ids'], model, tokenizer)
-        return torch.tensor([ids]), 0
-    if not write: return torch.tensor([[_decoder_start_id(model)]]), 0
-    _check_writes(model)
-    return _generate_encoder_decoder(model, inputs, write)
-
-def _decoder_ids(ids:list[int], model:Any, tokenizer:Any)->list[int]:
-    "Return what a decoder reads of a target: from the start token on, without the end token"
-    start = _decoder_start_id(model)
-    end = getattr(tokenizer, 'eos_id' if isinstance(tokenizer, Tokenizer) else 'eos_token_id', None)
-    ids = ids[:-1] if ids and ids[-1] == end else ids
-    ids = ids if ids[:1] == [start] else [start, *ids]
-    _check_length('target', len(ids), _max_lens(model)[1])
-    return ids
-
-def _generate_encoder_decoder(model:Any, inputs:dict[str,Any], max_len:int)->tuple[Tensor,int]:
-    "Return what a decoder reads and writes while it generates, and how many tokens it wrote"
-    fed:list[Tensor] = []
-    def note(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
-        if kw.get('decoder_input_ids') is None: return
-        cache = kw.get('past_key_values')
-        if cache is None or not cache.get_seq_length(): fed.clear()     # it begins, or begins again
-        fed.append(kw['decoder_input_ids'])
-    hook = model.register_forward_pre_hook(note, with_kwargs=True)
-    try: got = model.generate(**inputs, max_new_tokens=max_len, do_sample=False, num_beams=1)
-    finally: hook.remove()
-    whole,prompt = torch.cat(fed, 1),fed[0].shape[1]
-    if got.shape[1]-whole.shape[1] in (1, 1-prompt): whole = torch.cat([whole, got[:,-1:]], 1)
-    return whole, whole.shape[1]-prompt
-
-def _decoder_start_id(model:Any)->int:
-    "Return the id that a decoder reads first"
-    if isinstance(model, Transformer) and model.cfg.decoder_start_id is not None:
-        return model.cfg.decoder_start_id
-    for n in ('decoder_start_token_id', 'pad_token_id', 'bos_token_id'):
-        for config in (getattr(model, 'generation_config', None), getattr(model, 'config', None)):
-            start:int|None = getattr(config, n, None)
-            if start is not None: return start
-    raise ValueError(f"{type(model).__name__} does not say what its decoder reads first")
-
-def _check_writes(model:Any)->None:
-    if not model.can_generate():
-        raise ValueError(f"{type(model).__name__} cannot write: load it with its head, "
-                         "load_hf(..., head=True)")
-
-def _generate_decoder_only(inputs:dict[str,Any], write:int, model:Any)->dict[str,Any]:
-    "Return the inputs with the generated tokens behind them"
-    _check_writes(model)
-    before = inputs['input_ids']
-    ids = model.generate(**inputs, max_new_tokens=write, do_sample=False, num_beams=1)
-    def extended(t:Tensor)->Tensor:
-        "Return a mask or type ids of the text with the last token's for the new ones"
-        if t.shape != before.shape: return t
-        return torch.cat([t, t[:,-1:].expand(-1, ids.shape[1]-before.shape[1])], 1)
-    return {n: extended(t) for n,t in inputs.items()} | dict(input_ids=ids)
-
-# %% ../../nbs/recording/look.ipynb #06015749
-def _prepare_transformer(text:Any, pair:str|None, target:str|None, write:int, model:Transformer,
-                         tokenizer:Any)->_PreparedInput:
-    "Prepare what a `Transformer` reads, with a tokenizer of ours or of `tokenizers`"
-    if not isinstance(text, str):
-        raise TypeError(f"text must be a string for a Transformer, got {type(text).__name__}")
-    if not hasattr(tokenizer, 'encode'):
-        raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
-                        f"tokenizer), got {type(tokenizer).__name__}")
-    if isinstance(tokenizer, tokenizers.Tokenizer):
-        tokenizer = PretrainedTokenizer(copy.copy(tokenizer))
-    kw:dict[str,Any] = {}
-    sequence_ids:Sequence[int|None] = ()
-    if pair is None: ids = tokenizer.encode(text)
-    elif isinstance(tokenizer, PretrainedTokenizer):
-        encoding = tokenizer.encoding(text, pair)
-        ids,sequence_ids = encoding.ids,encoding.sequence_ids
-        if model.cfg.n_types: kw['type_ids'] = torch.tensor([encoding.type_ids])
-    else:
-        raise ValueError(f"pair needs a PretrainedTokenizer, got a {type(tokenizer).__name__}")
-    both,written = _is_encoder_decoder(model),0
-    _check_length('text', len(ids), _max_lens(model)[0], 0 if both else write)
-    before = [_decoder_start_id(model)] if both else ids
-    if target is not None: after = _decoder_ids(tokenizer.encode(target), model, tokenizer)
-    elif write:
-        read = torch.tensor([ids], device=model.embed.token.weight.device)
-        after = model.generate(read, write)[0].tolist()
-        written = len(after)-len(before)
-    else: after = before
-    if both: kw['decoder_ids'] = torch.tensor([after])
-    else: ids = after
-    names = dict(text=_token_texts(tokenizer, ids))
-    if both: names['target'] = _token_texts(tokenizer, after)
-    run = functools.partial(_run_transformer, model, torch.tensor([ids]), **kw)
-    return _PreparedInput(run, names, sequence_ids, written)
-
-def _run_transformer(model:Transformer, *args:Tensor, **kw:Tensor)->tuple[Tensor,...]:
-    "Call a model, and return the hidden states of its encoder, or of its only stack"
-    hidden:list[Tensor] = []
-    hooks:list[RemovableHandle] = []
-    stack = model.decoder if model.encoder is None else model.encoder
-    assert stack is not None    # every kind has one
-    device = model.embed.token.weight.device
-    def append(m:nn.Module, args:Any, out:Tensor)->None: hidden.append(out[0])
-    try:
-        for m in (model.embed, *stack.blocks, stack.norm):
-            hooks.append(m.register_forward_hook(append))
-        model(*(t.to(device) for t in args), **{n: t.to(device) for n,t in kw.items()})
-    finally:
-        for h in hooks: h.remove()
-    n = len(stack.blocks)
-    return (*hidden[:n], hidden[n+1])    # as in `transformers`, the last one is normalized
-
-def _token_texts(tokenizer:Any, ids:Sequence[int]|Tensor)->list[str]:
-    "Return tokens as a reader writes them"
-    return [_token_text(tokenizer, int(i)) for i in ids]
-
-def _token_text(tokenizer:Any, i:int)->str:
-    "Return a token as a reader writes it; different tokens have different texts"
-    token:str|None
-    text:str
-    if isinstance(tokenizer, Tokenizer):
-        token = tokenizer.vocab[i] if i < len(tokenizer) else None
-        is_special = i in tokenizer.special_ids
-        text = '' if token is None else tokenizer.decode([i], skip_special=False)
-    else:
-        token = tokenizer.convert_ids_to_tokens(i)
-        is_special = token in tokenizer.all_special_tokens
-        text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
-    if not token: return f"[{i}]"       # models have more rows than their tokenizers tokens
-    return token if is_special else readable_token(token, text)
+def _named(prepared:PreparedInput, recording:Recording, hidden:tuple[Tensor,...])->Seen:
+    "Return what was recorded with the names of tokens and patches"
+    picture = prepared.picture
+    seen = Seen(prepared.names.get('text', []), prepared.split, recording, hidden,
+                written=prepared.written, image=picture.image)
+    for kind in recording.kinds():
+        _,_,L,S = recording.shape(kind)
+        seen.token_names[kind] = prepared.token_names(kind, L, S)
+        n_special = prepared.n_special(kind, L)
+        if seen.image_kind is None and n_special is not None:
+            seen.image_kind,seen.grid,seen.n_special = kind,picture.grid,n_special
+    if not seen.tokens: seen.tokens = seen.token_names[recording.kinds()[0]][0]
+    return seen

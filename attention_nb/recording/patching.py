@@ -95,17 +95,18 @@ def patch_heads(model:nn.Module, heads:_Replacements)->Generator[nn.Module]:
     if not isinstance(heads, Mapping):
         raise TypeError("heads must be a dict, (layer, head) -> what takes its place, got "
                         f"{type(heads).__name__}")
-    put:dict[AttentionLayer,list[tuple[int,str,Tensor|None]]] = {}
+    replacements:dict[AttentionLayer,list[tuple[int,str,Tensor|None]]] = {}
     for (key,value),head in zip(heads.items(), model_heads(model, heads), strict=True):
         where = f"heads[{key}]"
-        put.setdefault(head.layer, []).append((head.head, where, _replacement(value, head, where)))
+        replacement = head.head,where,_replacement(value, head, where)
+        replacements.setdefault(head.layer, []).append(replacement)
     def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
         new,absorbed = out.clone(),_absorbed(layer, call.k)
-        for head,where,z in put[layer]:
+        for head,where,z in replacements[layer]:
             for h in own_heads(layer, [head]): new[:,h] = _expand(z, out[:,h], where, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new
-    with attention_hooks([*put], patch): yield model
+    with attention_hooks([*replacements], patch): yield model
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c0e
 def _frozen(norm:nn.Module|None, x:Tensor, part:Tensor)->Tensor:
@@ -173,8 +174,7 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
         raise ValueError(f"ids must be a tensor (L,) or (1, L), one text, got {got}")
     ids,cfg,L = ids.view(1, -1),model.cfg,ids.shape[-1]
     token = checked_integer('token', token, max=cfg.vocab_size-1)
-    if not -L <= checked_integer('position', position, min=None) < L:
-        raise ValueError(f"position must be from {-L} to {L-1}, got {position}")
+    position = checked_integer('position', position, min=-L, max=L-1)
     stack,head = model.decoder,model.head
     assert stack is not None and head is not None
     layers:dict[Any,Any] = {b.attn.out_proj: b.attn_add.post_norm for b in stack.blocks

@@ -10,21 +10,21 @@ __all__ = ['Recording', 'record']
 # %% ../../nbs/recording/recorder.ipynb #279f48a0
 import contextlib, os
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from ..checks import checked_integer
-from .inputs import checked_integers
+from ..checks import checked_integer, checked_integers
 from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
 from .steps import (kept_options, LayerSteps, mesh_of, module_names,
                                           RecordedAttention, Step, to_bhld, to_cpu_float)
-from .third_party import (is_cross_attention, record_torch, recordable,
-                                                record_transformers, Shared, transformers_attention)
+from .third_party import (is_cross_attention, is_transformers_attention,
+                                                record_torch, record_transformers, SharedContext,
+                                                supported)
 
 # %% ../../nbs/recording/recorder.ipynb #b5f2800d
 class Recording:
@@ -86,19 +86,22 @@ class Recording:
 
     def _select(self, batch:int, kind:str|None,
                 layers:Iterable[int]|None=None)->tuple[list[RecordedAttention],int]:
-        "Return the attentions of a kind, and the index of the sequence"
+        "Return the attentions of a kind, or some of its layers, and the index of the sequence"
         selected = self._of_kind(kind)
+        if isinstance(batch, str) and batch in self.kinds():
+            raise TypeError(f"batch must be an integer, got {batch!r}; to choose a kind, say "
+                            f"kind={batch!r}")
+        B,n = min(layer.shape[0] for layer in selected),len(selected)
+        batch = checked_integer('batch', batch, min=-B, max=B-1)
         if layers is not None:
-            selected = [selected[_index('layer', l, len(selected))]
-                        for l in checked_integers(layers, 'layers')]
-        B = min((layer.shape[0] for layer in selected), default=1)
-        return [layer.recorded() for layer in selected], _index('batch', batch, B, self.kinds())
+            selected = [selected[l] for l in checked_integers('layers', layers, min=-n, max=n-1)]
+        return [layer.recorded() for layer in selected], batch
 
     def weights(self, batch:int=0, kind:str|None=None)->list[Tensor]:
         """Return weights as `head_view` and `model_view` take them
 
         Args:
-            batch: Which sequence of the batch
+            batch: Which sequence of the batch; negative numbers count from the end
             kind: One of `kinds()`; None means the only one
 
         Returns:
@@ -127,7 +130,7 @@ class Recording:
         """Return queries, keys and options: `neuron_view(**r.neurons(), tokens=tokens)`
 
         Args:
-            batch: Which sequence of the batch
+            batch: Which sequence of the batch; negative numbers count from the end
             kind: One of `kinds()`; None means the only one
             layers: Which layers; None means all
 
@@ -135,37 +138,33 @@ class Recording:
             Arguments of `neuron_view`, but the tokens
         """
         selected,batch = self._select(batch, kind, layers)
-        def one(x:Any)->Any:
-            return x[batch if len(x) > 1 else 0] if isinstance(x, Tensor) and x.dim() > 3 else x
-        options = {n: [one(layer.options[n]) for layer in selected] for n in kept_options}
+        def of_sequence(option:Any)->Any:
+            if not isinstance(option, Tensor) or option.dim() < 4: return option
+            return option[batch if len(option) > 1 else 0]
+        options = {n: [of_sequence(layer.options[n]) for layer in selected] for n in kept_options}
         return dict(q=[layer.q[batch] for layer in selected],
                     k=[layer.k[batch] for layer in selected], **options)
-
-def _index(name:str, i:int, n:int, kinds:Sequence[str]=())->int:
-    "Return an index from 0 to n-1; negative numbers count from the end"
-    if isinstance(i, str) and i in kinds:
-        raise TypeError(f"{name} must be an integer, got {i!r}; to choose a kind, say kind={i!r}")
-    index = checked_integer(name, i, min=None)
-    if not -n <= index < n: raise ValueError(f"{name} must be from 0 to {n-1}, got {i}")
-    return index % n
 
 # %% ../../nbs/recording/recorder.ipynb #1a12d082
 def stack_kinds(names:Iterable[str])->dict[str,str]:
     "Return the kind of each stack of layers, by the beginning of its modules' names"
     names = [*names]
-    def stack(name:str)->tuple[str,...]:
-        parts = name.split('.')
-        layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
-        return tuple(parts[:layer])
-    tops = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
-    stacks = sorted({stack(n) for n in tops})
-    stacks = [s for s in stacks if not any(s != o and s[:len(o)] == o for o in stacks)]
+    outermost = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
+    every = sorted({_stack_of(n) for n in outermost})
+    stacks = [s for s in every if not any(s != o and s[:len(o)] == o for o in every)]
     if len(stacks) < 2: return {}
-    common = len(os.path.commonprefix(stacks))
-    def label(s:tuple[str,...])->str:
-        return next('.'.join(s[common:n]) for n in range(common+1, len(s)+1)
-                    if sum(o[:n] == s[:n] for o in stacks) == 1)
-    return {'.'.join(s): label(s) for s in stacks}
+    n_common = len(os.path.commonprefix(stacks))
+    def shortest_name(stack:tuple[str,...])->str:
+        "Return the fewest parts of a stack's name that no other stack begins with"
+        return next('.'.join(stack[n_common:n]) for n in range(n_common+1, len(stack)+1)
+                    if sum(other[:n] == stack[:n] for other in stacks) == 1)
+    return {'.'.join(s): shortest_name(s) for s in stacks}
+
+def _stack_of(name:str)->tuple[str,...]:
+    "Return the parts of an attention's name before the number of its layer"
+    parts = name.split('.')
+    layer = next((n for n,p in enumerate(parts) if p.isdigit()), max(1, len(parts)-1))
+    return tuple(parts[:layer])
 
 def kind_of(kinds:Mapping[str,str], name:str)->str:
     "Return the kind of the stack that a module belongs to"
@@ -183,6 +182,11 @@ class _Pass:
     cache:Any = None # Its cache
     continues:bool = False # Whether any attention continues a text
 
+class _LastCall(NamedTuple):
+    "Which pass an attention was last called in, and with which cache"
+    pass_number:int
+    cache:Any
+
 class Recorder:
     """The calls that one recording keeps
 
@@ -193,19 +197,21 @@ class Recorder:
     def __init__(self, names:dict[nn.Module,str], kinds:dict[str,str])->None:
         self.names:dict[nn.Module,str] = names
         self.kinds:dict[str,str] = kinds
+        # an attention is known by its name and by how often it ran before in the pass
         self.layers:dict[tuple[str,int],LayerSteps] = {}
-        self.last_calls:dict[tuple[str,int],tuple[int,Any]] = {}    # number of the pass, and cache
+        self.last_calls:dict[tuple[str,int],_LastCall] = {}
         self.n_passes:int = 0
         self.current:_Pass|None = None
         self.last_pass:dict[nn.Module,int] = {}             # number of a module's last own pass
         self.arguments:dict[nn.Module,tuple[Any,bool]] = {} # cache and is_cross of a layer's call
-        self.checked:set[nn.Module] = set()
+        self.checked:set[nn.Module] = set()                 # layers whose output was compared
 
     def _new_pass(self, module:nn.Module|None=None)->_Pass:
+        "Return a pass with the next number"
         self.n_passes += 1
         return _Pass(self.n_passes, module)
 
-    def module_hooks(self)->Generator[RemovableHandle]:
+    def register_module_hooks(self)->Generator[RemovableHandle]:
         "Register the hooks that begin and end a pass on all modules with an attention in them"
         root = next(iter(self.names))
         def begin(module:nn.Module, args:Any)->None:
@@ -215,7 +221,7 @@ class Recorder:
                 self.current = self._new_pass(module)
         def end(module:nn.Module, args:Any, out:Any)->None:
             if self.current and module is self.current.module: self._end_pass(self.current, module)
-        attentions = {m for m in self.names if is_attention(m)}
+        attentions = {m for m in self.names if _is_attention(m)}
         for m in self.names:
             if attentions.isdisjoint(m.modules()): continue
             yield m.register_forward_pre_hook(begin)
@@ -225,9 +231,11 @@ class Recorder:
         "Unless the pass continued a text, remove what earlier passes left in the module's layers"
         self.current = None
         if not ended.continues:
-            earlier,parts = self.last_pass.get(module, 0),{*map(self.names.get, module.modules())}
+            earlier = self.last_pass.get(module, 0)
+            names = {self.names.get(m) for m in module.modules()}
             for key in [*self.layers]:
-                if self.last_calls[key][0] <= earlier and key[0] in parts: del self.layers[key]
+                is_left = self.last_calls[key].pass_number <= earlier
+                if is_left and key[0] in names: del self.layers[key]
         self.last_pass[module] = ended.number
 
     @torch.no_grad()
@@ -239,37 +247,40 @@ class Recorder:
         name,current = self.names[module],self.current or self._new_pass()
         key = name,current.n_calls[name]
         current.n_calls[name] += 1
-        if is_cross: past,cache = current.past,current.cache
-        current.past,current.cache = past,cache
+        if is_cross: past,cache = current.past,current.cache    # it continues with its decoder
+        else: current.past,current.cache = past,cache
         step = Step(to_cpu_float(q), {n: to_cpu_float(options.get(n)) for n in kept_options}, past,
                     k.shape[2], to_cpu_float(out))
-        layer,kind = self.layers.get(key),'cross' if is_cross else kind_of(self.kinds, name)
-        is_same_text = layer is not None and layer.kind == kind and self.last_calls[key][1] is cache
-        if layer is not None and is_same_text and layer.continues_at(past):
+        kind = 'cross' if is_cross else kind_of(self.kinds, name)
+        layer = self.layers.get(key)
+        if (layer is not None and layer.kind == kind and self.last_calls[key].cache is cache
+                and layer.continues_at(past)):
             layer.append(step, k)
             current.continues = True
         else:
-            self.layers.pop(key, None)
+            self.layers.pop(key, None)      # the order is that of the calls
             self.layers[key] = LayerSteps(name, kind, step, k, is_cross)
-        self.last_calls[key] = current.number,cache
+        self.last_calls[key] = _LastCall(current.number, cache)
 
-    def layer_hooks(self)->Generator[RemovableHandle]:
+    def register_layer_hooks(self)->Generator[RemovableHandle]:
         "Register the hooks that record the calls of our layers"
-        def note(layer:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
+        def note_arguments(layer:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
             self.arguments[layer] = kw.get('cache'),is_cross_attention(layer, args, kw)
         def record_layer(layer:Any, call:LayerCall, out:Any)->None:
             if layer in self.names:     # and not in a copy of the model
                 self._record_layer(layer, call, out[0] if isinstance(out, tuple) else out)
         for m,name in self.names.items():
             if not isinstance(m, AttentionLayer): continue
-            _check_not_sharded(name, m)
-            yield m.register_forward_pre_hook(note, with_kwargs=True)
+            if mesh_of(m) is not None:
+                raise NotImplementedError(
+                    f"{name} ({type(m).__name__}) is split over processes and has only some of its "
+                    "heads: record the model before parallelize")
+            yield m.register_forward_pre_hook(note_arguments, with_kwargs=True)
             yield m.register_attention_hook(record_layer, prepend=True)
 
     @torch.no_grad()    # and what gradient checkpointing saves stays the same
     def _record_layer(self, layer:AttentionLayer, call:LayerCall, out:Tensor)->None:
         "Record a call of one of our layers"
-        _check_not_sharded(self.names[layer], layer)
         cache,is_cross = self.arguments.get(layer, (None,False))
         q,k,v,options = to_bhld(layer, call)
         out = out.reshape(*q.shape[:3], out.shape[-1])
@@ -279,16 +290,10 @@ class Recorder:
         past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
         self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross, out=out)
 
-def is_attention(module:nn.Module)->bool:
+def _is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"
-    ours_or_torchs = isinstance(module, AttentionLayer|nn.MultiheadAttention)
-    return ours_or_torchs or transformers_attention(module)
-
-def _check_not_sharded(name:str, layer:nn.Module)->None:
-    "Raise a `NotImplementedError` for a layer that has only some of its heads"
-    if mesh_of(layer) is not None:
-        raise NotImplementedError(f"{name} ({type(layer).__name__}) is split over processes and "
-                                  "has only some of its heads: record the model before parallelize")
+    is_ours_or_torchs = isinstance(module, AttentionLayer|nn.MultiheadAttention)
+    return is_ours_or_torchs or is_transformers_attention(module)
 
 # %% ../../nbs/recording/recorder.ipynb #e4f387c2
 def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping[str,Any],
@@ -342,29 +347,28 @@ def record(model:nn.Module)->Generator[Recording]:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, got {type(model).__name__}")
     names = module_names(model)
-    recorder = Recorder(names, stack_kinds(_stacked(names)))
+    if not any(map(_is_attention, names)):
+        raise ValueError(f"{type(next(iter(names))).__name__} has no attention that can be "
+                         f"recorded: {supported}")
+    recorder = Recorder(names, stack_kinds(_names_in_stacks(names)))
     with contextlib.ExitStack() as stack:
         def register(handles:Iterable[RemovableHandle])->None:
             for handle in handles: stack.callback(handle.remove)
-        register(recorder.module_hooks())
-        register(recorder.layer_hooks())
+        register(recorder.register_module_hooks())
+        register(recorder.register_layer_hooks())
         stack.enter_context(record_torch(names, recorder.record_call))
         stack.enter_context(record_transformers(names, recorder.record_call))
         stack.enter_context(_run_eagerly())
         yield Recording(recorder.layers)
 
-_run_eagerly = Shared(lambda: torch.compiler.set_stance('force_eager'))
+_run_eagerly = SharedContext(lambda: torch.compiler.set_stance('force_eager'))
 
-_with_stacks = Transformer, nn.TransformerEncoder, nn.TransformerDecoder
+_stacks = Transformer, nn.TransformerEncoder, nn.TransformerDecoder
 
-def _stacked(names:Mapping[nn.Module,str])->list[str]:
-    "Return the names of attentions in stacks of layers; a `ValueError` if there is no attention"
-    if not any(map(is_attention, names)):
-        root = next(iter(names))
-        raise ValueError(f"{type(root).__name__} has no attention that can be recorded: "
-                         f"{recordable}")
-    layers = {m for whole in names if isinstance(whole, _with_stacks) for m in whole.modules()}
-    theirs = [name for m,name in names.items() if transformers_attention(m)]
-    torchs = [name for m,name in names.items() if isinstance(m, nn.MultiheadAttention)]
-    ours = [name for m,name in names.items() if isinstance(m, AttentionLayer) and m in layers]
+def _names_in_stacks(names:Mapping[nn.Module,str])->list[str]:
+    "Return the names of the attentions in stacks of layers"
+    in_stacks = {m for stack in names if isinstance(stack, _stacks) for m in stack.modules()}
+    ours = [n for m,n in names.items() if isinstance(m, AttentionLayer) and m in in_stacks]
+    theirs = [n for m,n in names.items() if is_transformers_attention(m)]
+    torchs = [n for m,n in names.items() if isinstance(m, nn.MultiheadAttention)]
     return ours + (theirs or torchs)    # a model of transformers may use torch's beside its stacks

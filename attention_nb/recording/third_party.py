@@ -16,15 +16,18 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from ..kernels.reference import attention
-from ..layers.base import LayerCall
+from ..layers.base import AttentionLayer, LayerCall
 from ..layers.torch_interop import TorchInterface
 from .steps import to_bhld
 
 # %% ../../nbs/recording/third_party.ipynb #18d6a155
 class RecordCall(Protocol):
-    "Records a call of a module's attention"
+    "Records one call of a module's attention: q (B, H, L, E), k (B, Hkv, S, E)"
     def __call__(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any], *,
                  past:int=0, cache:Any=None, is_cross:bool=False)->None: ...
+
+supported = ("record takes layers of attention_nb, torch's nn.MultiheadAttention and whole models "
+             "of transformers that use its AttentionInterface")
 
 _key_names = {'key','keys','key_value_states','encoder_hidden_states','cross_attention_states',
               'context'}
@@ -37,8 +40,8 @@ def is_cross_attention(module:nn.Module, args:tuple[Any,...], kw:dict[str,Any])-
     keys = [x for n,x in tensors.items() if n in _key_names]
     return any(not (x is query or query is not None and query.is_set_to(x)) for x in keys)
 
-class Shared:
-    "A context of several recordings at once: entered by the first and left by the last"
+class SharedContext:
+    "A context that overlapping recordings share: the first one enters it, the last one leaves it"
     def __init__(self, context:Callable[[],contextlib.AbstractContextManager[Any]])->None:
         self.context,self.n_users,self.stack = context,0,contextlib.ExitStack()
 
@@ -51,120 +54,76 @@ class Shared:
             self.n_users -= 1
             if not self.n_users: self.stack.close()
 
-# %% ../../nbs/recording/third_party.ipynb #18d6a156
-_recording_attention = 'attention_nb_recording'
-_implementations:weakref.WeakKeyDictionary[nn.Module,'_Implementation'] = (
-    weakref.WeakKeyDictionary())
-_active_calls:weakref.WeakKeyDictionary[nn.Module,list['_Calls']] = weakref.WeakKeyDictionary()
+# %% ../../nbs/recording/third_party.ipynb #e86d934f
+_implementation = 'attention_nb_recording'      # its name in the tables of `transformers`
+_recordings:weakref.WeakKeyDictionary[nn.Module,list['_TransformersCalls']] = (
+    weakref.WeakKeyDictionary())                # of each module of a model that is recorded
 
-recordable = ("record takes layers of attention_nb, torch's nn.MultiheadAttention and whole models "
-              "of transformers that use its AttentionInterface")
+def _register_attention()->None:
+    "Register our attention function, and one for its masks, which are never left out"
+    transformers:Any = sys.modules['transformers']
+    def complete_mask(**kw:Any)->Any:
+        return transformers.masking_utils.sdpa_mask(**kw | dict(allow_is_causal_skip=False))
+    transformers.AttentionInterface.register(_implementation, _recorded_attention)
+    transformers.AttentionMaskInterface.register(_implementation, complete_mask)
 
-def transformers_attention(module:nn.Module)->bool:
-    "Return whether a module of `transformers` is an attention, by the name of its class"
-    kind = type(module)
-    theirs = any(c.__module__.startswith('transformers') for c in kind.__mro__)
-    return theirs and kind.__name__.endswith('Attention')
-
-def _hf_attention(module:nn.Module, query:Tensor, key:Tensor, value:Tensor, attention_mask:Any, *,
-                  dropout:float=0., **kw:Any)->tuple[Tensor,Tensor]:
+def _recorded_attention(module:nn.Module, query:Tensor, key:Tensor, value:Tensor,
+                        attention_mask:Any, *, dropout:float=0., **kw:Any)->tuple[Tensor,Tensor]:
     "Compute an attention as `transformers` asks for it, and record the call"
     if len(query) < len(key): query = query.expand(len(key), *query.shape[1:])
     options = _options_from_hf(module, query, key, attention_mask, kw)
-    for calls in _active_calls.get(module, ()): calls.add(module, query, key, options)
+    for calls in _recordings.get(module, ()): calls.add(module, query, key, options)
     out,weights = attention(query, key.to(query), value.to(query), **options, dropout_p=dropout)
     return out.to(value.dtype).transpose(1, 2).contiguous(), weights
 
 def _options_from_hf(module:nn.Module, query:Tensor, key:Tensor, attention_mask:Any,
                      kw:Mapping[str,Any])->dict[str,Any]:
-    "Return the options of our attention for a call of theirs"
-    L,S,mask,bias = query.shape[2],key.shape[2],None,kw.get('position_bias')
-    if bias is not None: bias = bias[...,:S].to(query)
-    if attention_mask is None:
-        causal = kw.get('is_causal')
-        if causal is None: causal = getattr(module, 'is_causal', False)
-        if causal and L > 1:    # as torch's kernel: aligned at the top left
-            mask = torch.ones(L, S, dtype=torch.bool, device=query.device).tril()
-    elif not isinstance(attention_mask, Tensor) or attention_mask.dim() != 4:
-        got = type(attention_mask).__name__
-        if isinstance(attention_mask, Tensor): got = str(tuple(attention_mask.shape))
-        raise NotImplementedError(f"{type(module).__name__} cannot be recorded: its mask must be "
-                                  f"a tensor (B, H, L, S), got {got}")
-    elif attention_mask.dtype == torch.bool: mask = attention_mask[...,:S]
-    else:
-        added = attention_mask[...,:S]
-        mask = added > torch.finfo(added.dtype).min/2
-        added = added.masked_fill(~mask, 0.).to(query)
-        if added.any(): bias = added if bias is None else bias+added
-    return dict(mask=mask, bias=bias, scale=kw.get('scaling'), softcap=kw.get('softcap'),
-                sinks=kw.get('s_aux'))
+    "Return the options with which our `attention` computes a call of theirs"
+    L,S,mask = query.shape[2],key.shape[2],None
+    biases = [] if kw.get('position_bias') is None else [kw['position_bias'][...,:S].to(query)]
+    is_causal = kw.get('is_causal')
+    if is_causal is None: is_causal = getattr(module, 'is_causal', False)
+    if attention_mask is not None:
+        if not isinstance(attention_mask, Tensor) or attention_mask.dim() != 4:
+            got = type(attention_mask).__name__
+            if isinstance(attention_mask, Tensor): got = str(tuple(attention_mask.shape))
+            raise NotImplementedError(f"{type(module).__name__} cannot be recorded: its mask must "
+                                      f"be a tensor (B, H, L, S), got {got}")
+        mask,added = _mask_and_bias(attention_mask[...,:S])
+        if added is not None: biases.append(added.to(query))
+    elif is_causal and L > 1:   # as torch's kernel: aligned at the top left
+        mask = torch.ones(L, S, dtype=torch.bool, device=query.device).tril()
+    return dict(mask=mask, bias=sum(biases) if biases else None, scale=kw.get('scaling'),
+                softcap=kw.get('softcap'), sinks=kw.get('s_aux'))
 
-@contextlib.contextmanager
-def record_transformers(names:Mapping[nn.Module,str], record_call:RecordCall)->Generator[None]:
-    "Have the models of `transformers` among the modules compute attention by `attention`"
-    library:Any = sys.modules.get('transformers.modeling_utils')
-    models:list[Any] = [m for m in names if library and isinstance(m, library.PreTrainedModel)
-                        and any(map(transformers_attention, m.modules()))]
-    parts = {part for model in models for part in model.modules()}
-    if any(transformers_attention(m) and m not in parts for m in names):
-        raise ValueError(f"{type(next(iter(names))).__name__} cannot be recorded: it has only a "
-                         f"part of a model of transformers; {recordable}")
-    calls = _Calls(names, record_call)
-    with contextlib.ExitStack() as stack:
-        if models: _register()
-        # a model sets the name in its parts, too: the outer ones come first, now and at the end
-        for m in reversed(models):
-            name = m.config._attn_implementation
-            _implementations.setdefault(m, _Implementation(name)).n_recordings += 1
-            stack.callback(_restore, m)
-        for m in models: m.set_attn_implementation(_recording_attention)
-        if models and all(m.config._attn_implementation != _recording_attention for m in models):
-            _refuse(models[0], next(filter(transformers_attention, models[0].modules())))
-        for m in parts:
-            _active_calls.setdefault(m, []).append(calls)
-            stack.callback(_active_calls[m].remove, calls)
-            if transformers_attention(m):
-                for handle in calls.hooks(m): stack.callback(handle.remove)
-        yield
+def _mask_and_bias(table:Tensor)->tuple[Tensor,Tensor|None]:
+    "Return what is visible, bool (B, H, L, S), and what is added to the scores, if anything"
+    if table.dtype == torch.bool: return table, None
+    mask = table > torch.finfo(table.dtype).min/2
+    bias = table.masked_fill(~mask, 0.)
+    return mask, bias if bias.any() else None
 
-@dataclass
-class _Implementation:
-    "The name of a model's own attention, while it is recorded"
-    name:str
-    n_recordings:int = 0
-
-def _restore(model:Any)->None:
-    "Restore a model's own attention after its last recording"
-    own = _implementations[model]
-    own.n_recordings -= 1
-    # a larger model, which sets the name in its parts, may have been restored before
-    model.set_attn_implementation(_recording_attention if own.n_recordings else own.name)
-    if not own.n_recordings: del _implementations[model]
-
-def _register()->None:
-    "Register our attention function, and one for its masks, which are never left out"
-    library:Any = sys.modules['transformers']
-    def complete_mask(**kw:Any)->Any:
-        return library.masking_utils.sdpa_mask(**kw | dict(allow_is_causal_skip=False))
-    library.AttentionInterface.register(_recording_attention, _hf_attention)
-    library.AttentionMaskInterface.register(_recording_attention, complete_mask)
-
-def _refuse(model:nn.Module, layer:nn.Module)->NoReturn:
-    raise NotImplementedError(f"{type(model).__name__} cannot be recorded: {type(layer).__name__} "
-                              f"computes attention in code of its own; {recordable}")
-
-class _Arguments(NamedTuple):
+# %% ../../nbs/recording/third_party.ipynb #df6adb98
+class _CallArguments(NamedTuple):
     "What the arguments of an attention say about its keys"
     past:int|None # Number of cached tokens; None without a cache
     cache:Any # Of self-attention
     is_cross:bool
 
-class _Calls:
-    "The calls of one recording: what each attention module was given, and whether it attended"
+def _read_arguments(module:Any, args:tuple[Any,...], kw:dict[str,Any])->_CallArguments:
+    "Return what the arguments of an attention say about its keys"
+    is_cross,index = is_cross_attention(module, args, kw),getattr(module, 'layer_idx', None)
+    cache = next((x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length')), None)
+    if cache is None or index is None: return _CallArguments(None, None, is_cross)
+    past = int(cache.get_seq_length(index))
+    return _CallArguments(past, getattr(cache, 'self_attention_cache', cache), is_cross)
+
+class _TransformersCalls:
+    "The attention calls that one recording sees in models of `transformers`"
     def __init__(self, names:Mapping[nn.Module,str], record_call:RecordCall)->None:
         self.names,self.record_call,self.n_recorded = names,record_call,0
-        self.arguments:dict[nn.Module,_Arguments] = {}
-        self.n_before:dict[nn.Module,int] = {}
+        self.arguments:dict[nn.Module,_CallArguments] = {}
+        self.n_recorded_before:dict[nn.Module,int] = {}     # the last call of each module
 
     def add(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any])->None:
         "Record a call, without the free slots of a cache of fixed size"
@@ -175,42 +134,122 @@ class _Calls:
             k,options = k[:,:,:end],{**options, **tables}
         self.record_call(module, q, k, options, past=past or 0, cache=cache, is_cross=is_cross)
 
-    def hooks(self, module:nn.Module)->tuple[RemovableHandle,RemovableHandle]:
-        "Register the hooks that note the arguments, and that refuse a module which did not attend"
+    def register_hooks(self, module:nn.Module)->tuple[RemovableHandle,RemovableHandle]:
+        "Note the arguments of each call of an attention; refuse one that did not call our function"
         def begin(m:nn.Module, args:tuple[Any,...], kw:dict[str,Any])->None:
             self.arguments[m] = _read_arguments(m, args, kw)
-            self.n_before[m] = self.n_recorded
+            self.n_recorded_before[m] = self.n_recorded
         def end(m:nn.Module, args:tuple[Any,...], out:Any)->None:
-            if m in self.names and self.n_recorded == self.n_before[m]: _refuse(m, m)
+            if m in self.names and self.n_recorded == self.n_recorded_before[m]: _refuse(m, m)
         return (module.register_forward_pre_hook(begin, with_kwargs=True),
                 module.register_forward_hook(end))
 
-def _read_arguments(module:Any, args:tuple[Any,...], kw:dict[str,Any])->_Arguments:
-    "Return what the arguments of an attention say about its keys"
-    is_cross,index = is_cross_attention(module, args, kw),getattr(module, 'layer_idx', None)
-    cache = next((x for x in (*args, *kw.values()) if hasattr(x, 'get_seq_length')), None)
-    if cache is None or index is None: return _Arguments(None, None, is_cross)
-    past = int(cache.get_seq_length(index))
-    return _Arguments(past, getattr(cache, 'self_attention_cache', cache), is_cross)
+def _refuse(model:nn.Module, layer:nn.Module)->NoReturn:
+    "Raise a `NotImplementedError` for an attention that does not call our function"
+    raise NotImplementedError(f"{type(model).__name__} cannot be recorded: {type(layer).__name__} "
+                              f"computes attention in code of its own; {supported}")
+
+# %% ../../nbs/recording/third_party.ipynb #7ba8c2dc
+def is_transformers_attention(module:nn.Module)->bool:
+    "Return whether a module is an attention of `transformers`, by the name of its class"
+    kind = type(module)
+    is_theirs = any(c.__module__.startswith('transformers') for c in kind.__mro__)
+    return is_theirs and kind.__name__.endswith('Attention')
+
+@contextlib.contextmanager
+def record_transformers(names:Mapping[nn.Module,str], record_call:RecordCall)->Generator[None]:
+    "Let the models of `transformers` among the modules compute attention by ours; record each call"
+    models,calls = _whole_models(names),_TransformersCalls(names, record_call)
+    with _attention_replaced(models), contextlib.ExitStack() as stack:
+        for m in {part for model in models for part in model.modules()}:
+            _recordings.setdefault(m, []).append(calls)
+            stack.callback(_recordings[m].remove, calls)
+            if is_transformers_attention(m):
+                for handle in calls.register_hooks(m): stack.callback(handle.remove)
+        yield
+
+def _whole_models(names:Mapping[nn.Module,str])->list[Any]:
+    "Return the models of `transformers` among the modules; refuse a mere part of one"
+    library:Any = sys.modules.get('transformers.modeling_utils')
+    models:list[Any] = [m for m in names if library and isinstance(m, library.PreTrainedModel)
+                        and any(map(is_transformers_attention, m.modules()))]
+    parts = {part for model in models for part in model.modules()}
+    if any(is_transformers_attention(m) and m not in parts for m in names):
+        raise ValueError(f"{type(next(iter(names))).__name__} cannot be recorded: it has only a "
+                         f"part of a model of transformers; {supported}")
+    return models
+
+@dataclass
+class _OwnImplementation:
+    "The name of a model's own attention function, while recordings replace it"
+    name:str
+    n_recordings:int = 0
+
+_own_implementations:weakref.WeakKeyDictionary[nn.Module,_OwnImplementation] = (
+    weakref.WeakKeyDictionary())
+
+@contextlib.contextmanager
+def _attention_replaced(models:list[Any])->Generator[None]:
+    "Let models call our attention function; restore their own after their last recording"
+    if models: _register_attention()
+    with contextlib.ExitStack() as stack:
+        # a model sets the name in its parts, too: the outer ones come first, now and at the end
+        for m in reversed(models):
+            own = _own_implementations.setdefault(
+                m, _OwnImplementation(m.config._attn_implementation))
+            own.n_recordings += 1
+            stack.callback(_restore, m)
+        for m in models: m.set_attn_implementation(_implementation)
+        if models and all(m.config._attn_implementation != _implementation for m in models):
+            _refuse(models[0], next(filter(is_transformers_attention, models[0].modules())))
+        yield
+
+def _restore(model:Any)->None:
+    "Restore a model's own attention function after its last recording"
+    own = _own_implementations[model]
+    own.n_recordings -= 1
+    # a larger model, which sets the name in its parts, may have been restored before
+    model.set_attn_implementation(_implementation if own.n_recordings else own.name)
+    if not own.n_recordings: del _own_implementations[model]
 
 # %% ../../nbs/recording/third_party.ipynb #77a6a521
 @contextlib.contextmanager
 def record_torch(names:Mapping[nn.Module,str], record_call:RecordCall)->Generator[None]:
-    "Have a converted layer run beside each `nn.MultiheadAttention`, without torch's fast path"
-    def convert(m:Any, args:tuple[Any,...], kw:dict[str,Any], out:Any)->None:
+    "Record each `nn.MultiheadAttention` by a converted layer that runs beside it"
+    def record_module(m:Any, args:tuple[Any,...], kw:dict[str,Any], out:Any)->None:
         if m not in names: return       # a copy of the model
-        # converted at each call: its weights may have changed
-        q,k,options,error = _Converted(m).call(args, kw, out[0])
-        if error and not (m.training and m.dropout > 0):
-            raise NotImplementedError(f"{type(m).__name__} cannot be recorded: is_causal is given, "
-                                      f"and its attn_mask hides something else (error {error:.2g})")
+        layer,call,expected = _run_converted(m, args, kw)
+        if not (m.training and m.dropout > 0): _check_same_output(m, out[0], expected)
+        q,k,_,options = to_bhld(layer, call)
         record_call(m, q, k, options, is_cross=is_cross_attention(m, args, kw))
     layers = [m for m in names if isinstance(m, nn.MultiheadAttention)]
     with contextlib.ExitStack() as stack:
         if layers: stack.enter_context(_without_fast_path())
         for m in layers:
-            stack.callback(m.register_forward_hook(convert, with_kwargs=True).remove)
+            stack.callback(m.register_forward_hook(record_module, with_kwargs=True).remove)
         yield
+
+def _run_converted(m:nn.MultiheadAttention, args:tuple[Any,...],
+                   kw:dict[str,Any])->tuple[AttentionLayer,LayerCall,Tensor]:
+    "Run a module as a layer of ours; return the layer, the call of its attention and the output"
+    # a new module draws its first weights; the model's dropout must not notice
+    with torch.device('cpu'), torch.random.fork_rng(devices=[]):
+        converted = TorchInterface(m).eval()
+    calls = list[LayerCall]()
+    converted.m.register_attention_hook(lambda layer, call, out: calls.append(call))
+    arguments:dict[str,Any] = inspect.signature(converted.forward).bind(*args, **kw).arguments
+    with torch.no_grad(): out = converted(**arguments | dict[str,Any](need_weights=False))[0]
+    return converted.m, calls[0], out
+
+def _check_same_output(m:nn.MultiheadAttention, out:Tensor, expected:Tensor)->None:
+    "Raise a `NotImplementedError` if an output differs from the converted layer's"
+    is_finite = expected.isfinite() & out.isfinite()
+    if not is_finite.any(): return
+    error = (out.detach()-expected)[is_finite].abs().amax().item()
+    rounding = max(0.02, 50*torch.finfo(out.dtype).eps)*expected[is_finite].abs().amax().item()
+    if error > rounding:
+        raise NotImplementedError(f"{type(m).__name__} cannot be recorded: is_causal is given, "
+                                  f"and its attn_mask hides something else (error {error:.2g})")
 
 @contextlib.contextmanager
 def _fast_path_disabled()->Generator[None]:
@@ -220,26 +259,4 @@ def _fast_path_disabled()->Generator[None]:
     try: yield
     finally: torch.backends.mha.set_fastpath_enabled(is_enabled)
 
-_without_fast_path = Shared(_fast_path_disabled)
-
-class _Converted:
-    "A converted `nn.MultiheadAttention` that keeps the call of its attention"
-    def __init__(self, m:nn.MultiheadAttention)->None:
-        # a new module draws its first weights; the model's dropout must not notice
-        with torch.device('cpu'), torch.random.fork_rng(devices=[]):
-            self.layer = TorchInterface(m).eval()
-        self.calls:list[LayerCall] = []
-        self.layer.m.register_attention_hook(lambda layer, call, out: self.calls.append(call))
-
-    def call(self, args:tuple[Any,...], kw:dict[str,Any],
-             out:Tensor)->tuple[Tensor,Tensor,dict[str,Any],float]:
-        "Return q, k and options of a call, and the error of the output; 0 if it is only rounding"
-        arguments:dict[str,Any] = inspect.signature(self.layer.forward).bind(*args, **kw).arguments
-        with torch.no_grad():
-            expected = self.layer(**arguments | dict[str,Any](need_weights=False))[0]
-        q,k,_,options = to_bhld(self.layer.m, self.calls.pop())
-        finite = expected.isfinite() & out.isfinite()
-        if not finite.any(): return q, k, options, 0.
-        error = (out.detach()-expected)[finite].abs().amax().item()
-        rounding = max(0.02, 50*torch.finfo(out.dtype).eps)*expected[finite].abs().amax().item()
-        return q, k, options, error if error > rounding else 0.
+_without_fast_path = SharedContext(_fast_path_disabled)

@@ -19,95 +19,38 @@ from ..models.blocks import MixtureOfExperts
 from ..checkpoints.save import flush, locked, write_safetensors
 
 # %% ../../nbs/training/checkpoint.ipynb #879c32a5
-def _trained(model:nn.Module)->dict[str,nn.Parameter]:
-    "Return the parameters that training changes: by their gradient, or to balance experts"
-    balanced = {m.correction for m in model.modules() if isinstance(m, MixtureOfExperts)}
-    return {n: p for n,p in model.named_parameters() if p.requires_grad or p in balanced}
-
-def _name_of(optimizer:torch.optim.Optimizer)->Tensor:
-    "Return the name of an optimizer's class, as bytes that a file of tensors can hold"
-    return torch.tensor([*type(optimizer).__name__.encode()], dtype=torch.uint8)
-
-def live_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
-    "Return model, optimizer and RNG tensors by name, sharing memory"
-    held = model.state_dict()    # first: a sharded model then has its own parts in place
-    params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
-    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in _trained(model).items()}
-    tensors |= {f'model.{n}': t for n,t in held.items() if n in buffers}
-    for n,p in params.items():
-        tensors |= {f'optimizer.{kind}.{n}': t for kind,t in optimizer.state.get(p, {}).items()
-                    if isinstance(t, Tensor)}
-    tensors['optimizer'] = _name_of(optimizer)
-    tensors['rng_state'] = torch.get_rng_state()
-    if torch.cuda.is_available(): tensors['rng_state.cuda'] = torch.cuda.get_rng_state()
-    return {n: t.detach() for n,t in tensors.items()}
-
-def set_rng_state(state:Mapping[str,Tensor])->None:
-    "Put the random number generators into the state of a checkpoint"
-    torch.set_rng_state(state['rng_state'])
-    if 'rng_state.cuda' in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state['rng_state.cuda'])
-
-# %% ../../nbs/training/checkpoint.ipynb #99f5e816
-def run_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
-    """Copy all that the next step depends on, beside its number
+def training_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
+    """Return all that the next step depends on, beside its number
 
     Args:
         model: Parameters that training changes, and buffers
         optimizer: Its running means of these
 
     Returns:
-        Copies by name, on the CPU
+        By name; they share memory with the model and the optimizer
     """
-    return {n: t.to('cpu', copy=True).contiguous() for n,t in live_state(model, optimizer).items()}
+    state = model.state_dict()    # first: a sharded model then has its own parts in place
+    params,buffers = dict(model.named_parameters()),dict(model.named_buffers())
+    tensors:dict[str,Tensor] = {f'model.{n}': p for n,p in _trained(model).items()}
+    tensors |= {f'model.{n}': t for n,t in state.items() if n in buffers}
+    for n,p in params.items():
+        tensors |= {f'optimizer.{kind}.{n}': t for kind,t in optimizer.state.get(p, {}).items()
+                    if isinstance(t, Tensor)}
+    tensors['optimizer'] = _class_name(optimizer)
+    tensors['rng_state'] = torch.get_rng_state()
+    if torch.cuda.is_available(): tensors['rng_state.cuda'] = torch.cuda.get_rng_state()
+    return {n: t.detach() for n,t in tensors.items()}
 
-@torch.no_grad()
-def restore(model:nn.Module, optimizer:torch.optim.Optimizer, tensors:Mapping[str,Tensor])->None:
-    """Put a model, its optimizer and the random number generators into the state of a checkpoint
+def _trained(model:nn.Module)->dict[str,nn.Parameter]:
+    "Return the parameters that training changes: by their gradient, or to balance experts"
+    balanced = {m.correction for m in model.modules() if isinstance(m, MixtureOfExperts)}
+    return {n: p for n,p in model.named_parameters() if p.requires_grad or p in balanced}
 
-    Args:
-        model: Filled in place
-        optimizer: Likewise
-        tensors: As `run_state` gave them
-    """
-    params = dict(model.named_parameters())
-    own:dict[str,Tensor] = {**params, **dict(model.named_buffers())}
-    saved = {n.removeprefix('model.'): t for n,t in tensors.items() if n.startswith('model.')}
-    expected = {n.removeprefix('model.') for n in live_state(model, optimizer)
-                if n.startswith('model.')}
-    if odd := expected ^ saved.keys():
-        raise ValueError(f"the checkpoint is of another model: {sorted(odd)[0]!r} is in one "
-                         "of them only")
-    for n,t in saved.items():
-        if own[n].shape != t.shape:
-            raise ValueError(f"the checkpoint is of another model: {n} must be "
-                             f"{tuple(own[n].shape)}, got {tuple(t.shape)}")
-    if not torch.equal(tensors['optimizer'], _name_of(optimizer)):
-        raise ValueError(f"the checkpoint is of {bytes(tensors['optimizer'].tolist()).decode()}, "
-                         f"the optimizer is {type(optimizer).__name__}")
-    set_rng_state(tensors)
-    for n,t in saved.items(): own[n].copy_(t)
-    for key,t in tensors.items():
-        if not key.startswith('optimizer.'): continue
-        _,kind,name = key.split('.', 2)
-        # counts of steps stay on the CPU, unless the optimizer is one kernel
-        follows = t.dim() or any(map(optimizer.defaults.get, ('fused','capturable')))
-        device = params[name].device if follows else 'cpu'
-        optimizer.state[params[name]][kind] = t.to(device, copy=True)
+def _class_name(optimizer:torch.optim.Optimizer)->Tensor:
+    "Return the name of an optimizer's class, as bytes that a file of tensors can hold"
+    return torch.tensor([*type(optimizer).__name__.encode()], dtype=torch.uint8)
 
 # %% ../../nbs/training/checkpoint.ipynb #bd88e67d
-class CheckpointInfo(NamedTuple):
-    """Hold the last checkpoint of a run that is whole
-
-    Attributes:
-        step: Steps taken
-        path: Its folder
-        damaged: Later checkpoints that are damaged
-    """
-    step:int
-    path:Path
-    damaged:list[Path]
-
 @contextlib.contextmanager
 def stage_checkpoint(folder:str|Path, step:int)->Generator[Path]:
     """Make the folder into which the tensors of a checkpoint are to be written
@@ -139,30 +82,41 @@ def publish_checkpoint(staged:Path, step:int, keep:int)->Path:
     kept = 1
     for n,path in _by_step(folder).items():
         if path == final: continue
-        if kept < keep and _is_intact(path, n): kept += 1
+        if kept < keep and _is_intact(path, n, sizes_only=True): kept += 1
         else: shutil.rmtree(path, ignore_errors=True)
     for replaced in folder.glob('.new-*'): shutil.rmtree(replaced, ignore_errors=True)
     return final
 
-# %% ../../nbs/training/checkpoint.ipynb #be83032b
-_name = re.compile(r'step-(\d+)')
+_step_folder = re.compile(r'step-(\d+)')
+
+def _by_step(folder:Path)->dict[int,Path]:
+    "Return checkpoints by step, the last one first, whether they are whole or not"
+    paths = {int(m[1]): p for p in folder.glob('step-*') if (m := _step_folder.fullmatch(p.name))}
+    return dict(sorted(paths.items(), reverse=True))
+
+def _is_intact(path:Path, step:int, *, sizes_only:bool=False)->bool:
+    "Return whether the files of a checkpoint have the sizes and digests of its manifest"
+    try:
+        manifest = json.loads((path/'manifest.json').read_text())
+        noted = {name: size for name,(size,_) in manifest['files'].items()}
+        sizes = {f.name: f.stat().st_size for f in path.glob('*.safetensors')}
+        if not sizes or manifest['step'] != step or sizes != noted: return False
+        return sizes_only or all(_digest(path/name) == digest
+                                 for name,(_,digest) in manifest['files'].items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError): return False
 
 def _digest(path:Path)->str:
     with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
 
-def _by_step(folder:Path)->dict[int,Path]:
-    "Return checkpoints by step, the last one first, whether they are whole or not"
-    paths = {int(m[1]): p for p in folder.glob('step-*') if (m := _name.fullmatch(p.name))}
-    return dict(sorted(paths.items(), reverse=True))
-
+# %% ../../nbs/training/checkpoint.ipynb #be83032b
 def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, keep:int=2)->Path:
     """Write a checkpoint, whole or not at all
 
     Args:
         folder: Holds all checkpoints of a run; made if it does not exist
         step: Steps taken
-        tensors: As `run_state` gives them
-        keep: The last intact checkpoints, that many; others are removed
+        tensors: As `training_state` gives them
+        keep: The last checkpoints, that many, without damaged ones; others are removed
 
     Returns:
         Its folder
@@ -170,16 +124,23 @@ def save_checkpoint(folder:str|Path, step:int, tensors:Mapping[str,Tensor], *, k
     from safetensors import SafetensorError
     keep = checked_integer('keep', keep, min=1)
     with stage_checkpoint(folder, step) as staged:
-        try: write_safetensors(dict(tensors), staged/'state.safetensors')
+        # copies: a file cannot hold tensors that share memory
+        copies = {n: t.to('cpu', copy=True).contiguous() for n,t in tensors.items()}
+        try: write_safetensors(copies, staged/'state.safetensors')
         except SafetensorError as e: raise OSError(f"{folder}, step {step}: {e}") from None
         return publish_checkpoint(staged, step, keep)
 
-def _is_intact(path:Path, step:int)->bool:
-    try:
-        manifest = json.loads((path/'manifest.json').read_text())
-        files = {f.name: [f.stat().st_size, _digest(f)] for f in path.glob('*.safetensors')}
-        return bool(manifest['step'] == step and files and files == manifest['files'])
-    except (OSError, ValueError, KeyError, TypeError): return False
+class CheckpointInfo(NamedTuple):
+    """Hold the last checkpoint of a run that is whole
+
+    Attributes:
+        step: Steps taken
+        path: Its folder
+        damaged: Later checkpoints that are damaged
+    """
+    step:int
+    path:Path
+    damaged:list[Path]
 
 def find_checkpoint(folder:str|Path)->CheckpointInfo|None:
     """Find the last checkpoint that is whole; raise a `ValueError` if all are damaged
@@ -198,38 +159,75 @@ def find_checkpoint(folder:str|Path)->CheckpointInfo|None:
     raise ValueError(f"{folder}: all checkpoints are damaged: {', '.join(p.name for p in damaged)}")
 
 # %% ../../nbs/training/checkpoint.ipynb #835dd676
-def read_checkpoint(path:Path)->dict[str,Tensor]:
-    """Read the tensors of a checkpoint, written by one process or by several
+def saved_tensors(path:Path)->dict[str,Any]:
+    """Read the sizes and dtypes of the tensors of a checkpoint
 
     Args:
         path: As `find_checkpoint` gives it
 
     Returns:
-        As `run_state` gave them
+        `TensorStorageMetadata` by name
     """
-    from safetensors.torch import load_file
-    if (file := path/'state.safetensors').exists(): return load_file(file)
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
-    from torch.distributed.checkpoint.state_dict_loader import load
-    reader = HuggingFaceStorageReader(str(path))
-    metadata:Any = reader.read_metadata().state_dict_metadata
-    tensors = {n: torch.empty(t.size, dtype=t.properties.dtype) for n,t in metadata.items()}
-    with warnings.catch_warnings():
-        warnings.filterwarnings('ignore', 'torch.distributed is')    # that this is one process
-        load(tensors, storage_reader=reader, no_dist=True)
+    tensors:dict[str,Any] = HuggingFaceStorageReader(str(path)).read_metadata().state_dict_metadata
     return tensors
 
-def last_checkpoint(folder:str|Path)->tuple[int,dict[str,Tensor],list[Path]]|None:
-    """Read the last checkpoint that is whole; return None if there was never one
+@torch.no_grad()
+def restore(path:Path, saved:Mapping[str,Any], model:nn.Module,
+            optimizer:torch.optim.Optimizer)->None:
+    """Put a model, its optimizer and the random number generators into the state of a checkpoint
 
     Args:
-        folder: As of `save_checkpoint`
-
-    Returns:
-        Step, tensors, and later ones that are damaged
+        path: As `find_checkpoint` gives it
+        saved: As `saved_tensors` gives them
+        model: Filled in place; each process fills its own parts
+        optimizer: Likewise
     """
-    last = find_checkpoint(folder)
-    return None if last is None else (last.step,read_checkpoint(last.path),last.damaged)
+    _check_same_model(saved, training_state(model, optimizer))
+    own,class_name = _class_name(optimizer),torch.empty(saved['optimizer'].size, dtype=torch.uint8)
+    _read(path, dict(optimizer=class_name))
+    if not torch.equal(class_name, own):
+        raise ValueError(f"the checkpoint is of {bytes(class_name.tolist()).decode()}, "
+                         f"the optimizer is {type(optimizer).__name__}")
+    _allocate_state(optimizer, saved, dict(model.named_parameters()))
+    state = training_state(model, optimizer)
+    _read(path, {n: t for n,t in state.items() if n in saved})
+    torch.set_rng_state(state['rng_state'])
+    if 'rng_state.cuda' in state: torch.cuda.set_rng_state(state['rng_state.cuda'])
+
+def _check_same_model(saved:Mapping[str,Any], state:Mapping[str,Tensor])->None:
+    "Raise a `ValueError` unless a checkpoint has the names and shapes of a model"
+    own = {n: tuple(t.shape) for n,t in state.items() if n.startswith('model.')}
+    kept = {n: tuple(t.size) for n,t in saved.items() if n.startswith('model.')}
+    for name in own | kept:
+        if own.get(name) == kept.get(name): continue
+        both = name in own and name in kept
+        reason = f"must be {own[name]}, got {kept[name]}" if both else "is in one of them only"
+        raise ValueError(f"the checkpoint is of another model: {name} {reason}")
+
+def _allocate_state(optimizer:torch.optim.Optimizer, saved:Mapping[str,Any],
+                    params:Mapping[str,Tensor])->None:
+    "Give an optimizer the tensors that a checkpoint has of it, to be filled"
+    # counts of steps stay on the CPU, unless the optimizer is one kernel
+    is_one_kernel = any(map(optimizer.defaults.get, ('fused','capturable')))
+    optimizer.state.clear()
+    for key,t in saved.items():
+        if not key.startswith('optimizer.'): continue
+        _,kind,name = key.split('.', 2)
+        p,dtype = params[name],t.properties.dtype
+        if t.size == p.shape: tensor = torch.zeros_like(p, dtype=dtype)    # sharded as it is
+        else:
+            device = p.device if t.size or is_one_kernel else 'cpu'
+            tensor = torch.zeros(t.size, dtype=dtype, device=device)
+        optimizer.state[p][kind] = tensor
+
+def _read(path:Path, tensors:dict[str,Tensor])->None:
+    "Fill tensors in place; if there is a process group, all its processes do it together"
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', 'torch.distributed is')    # that this is one process
+        load(tensors, storage_reader=HuggingFaceStorageReader(str(path)))
 
 # %% ../../nbs/training/checkpoint.ipynb #0b17cfdc
 @contextlib.contextmanager

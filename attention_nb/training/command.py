@@ -289,7 +289,7 @@ def _run_steps(run:_Run, save_every:int, signals:list[int])->int:
                disable=None if strategy.is_main else True) as bar):
         for s in steps:
             # read once: a signal that comes later is for the next step
-            stops = strategy.any(bool(signals))
+            stops = strategy.any_process(bool(signals))
             saves = s.step % save_every == 0 or s.step == o.steps or stops
             scores = _evaluate(run) if saves else {}
             print(json.dumps(asdict(s) | scores), file=log, flush=True)
@@ -411,7 +411,7 @@ def _run(args:argparse.Namespace, strategy:RunStrategy)->int:
         signals = stack.enter_context(_stop_signals())
         # processes that were started again go on with what they had begun
         has_begun = strategy.is_restarted and (args.out/'run.json').exists()
-        args.resume = args.resume or strategy.any(has_begun)
+        args.resume = args.resume or strategy.any_process(has_begun)
         run = _prepare(args.out, args.resume, strategy, lambda: _settings(args))
         strategy.run_main(lambda: _truncate_log(args.out/'log.jsonl', run.start))
         steps = run.settings.steps
@@ -457,6 +457,6 @@ def training_command(argv:list[str]|None=None)->int:
     except KeyboardInterrupt:
         message,code = 'stopped; --resume goes on from the last checkpoint',130
     except (ValueError, TypeError, OSError, RuntimeError, ArithmeticError, ImportError) as e:
-        message,code = strategy.describe(e),2
+        message,code = strategy.error_message(e),2
     if strategy.is_main: print('attention_nb.training:', *message.split(), file=sys.stderr)
     return code

@@ -119,7 +119,7 @@ def next_token_loss(model:nn.Module, batch:Batch)->tuple[Tensor,int]:
     return summed_loss(model, targets),targets.n
 
 class Strategy:
-    "Say how processes share a training step; this one is for a single process"
+    "A training step of a single process, and the interface of a step of several"
     def loss(self, model:nn.Module, targets:Targets)->Tensor:
         """Compute this process's part of a loss
 
@@ -225,7 +225,7 @@ class TrainStep:
 # %% ../../nbs/training/loop.ipynb #0055e8b6
 @dataclass(frozen=True)
 class _StepOptions:
-    "Hold what `train` was told about its steps"
+    "Hold the options of a training step"
     steps:int
     warmup:int
     final:float

@@ -17,23 +17,70 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.hf_storage import (HuggingFaceStorageReader,
-                                                     HuggingFaceStorageWriter)
-from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
 from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor
 from ..models.transformer import Transformer
-from ..distributed.context import check_divisible, context_parallel
+from ..distributed.context import check_context_parallel, context_parallel
 from ..distributed.ring import RingAttention, ring_attention
-from ..distributed.tensor_parallel import check_parts, parallelize
-from .checkpoint import (live_state, publish_checkpoint, set_rng_state,
-                                              stage_checkpoint)
+from ..distributed.tensor_parallel import check_tensor_parallel, parallelize
+from .checkpoint import (publish_checkpoint, stage_checkpoint,
+                                              training_state)
 from .loop import Targets, summed_loss
 from .strategy import RunStrategy
+
+# %% ../../nbs/training/mesh.ipynb #d1987eb5
+def _mesh_sizes(sizes:str, n:int)->tuple[int,int,int]:
+    "Read DxTxC; raise a `ValueError` unless it is for `n` processes"
+    match = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)x([1-9]\d*)', sizes)
+    if not match: raise ValueError(f"--mesh must be as 1x2x2, got {sizes!r}")
+    D,T,C = (int(size) for size in match.groups())
+    if n < 1:
+        raise ValueError(f"--mesh {sizes} needs {D*T*C} processes: start it with torchrun "
+                         f"--nproc-per-node {D*T*C} -m attention_nb.training")
+    if D*T*C != n:
+        raise ValueError(f"--mesh {sizes} needs {D*T*C} processes, torchrun started {n}")
+    return D, T, C
+
+def _init_process_group(rank:int, n:int, restarts:str)->PrefixStore:
+    "Connect the processes that torchrun has started; return the store in which they meet"
+    cuda = torch.cuda.is_available()
+    if cuda: torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+    # what processes of an earlier start have written there is not for these
+    store = PrefixStore(f'start {restarts}', next(rendezvous('env://'))[0])
+    dist.init_process_group('cpu:gloo,cuda:nccl' if cuda else 'gloo', store=store, rank=rank,
+                            world_size=n, timeout=timedelta(hours=1))
+    return store
+
+# %% ../../nbs/training/mesh.ipynb #4ba75776
+class _Heartbeats:
+    "Let the processes of a run see which of them still live"
+    def __init__(self, store:Store, rank:int, n:int)->None:
+        self.store,self.rank,self.n = store,rank,n
+        self.stopped = threading.Event()
+        store.set(f'heartbeat {rank}', '0')
+        threading.Thread(target=self._send, daemon=True).start()
+
+    def _send(self, seconds:float=.5)->None:
+        n = 0
+        with contextlib.suppress(RuntimeError):    # the store is gone
+            while not self.stopped.wait(seconds):
+                n += 1
+                self.store.set(f'heartbeat {self.rank}', str(n))
+
+    def find_lost(self, wait:float=3.)->tuple[list[int],bool]:
+        "Return the processes without a heartbeat, and whether this one is the first that asks"
+        try:
+            is_first = self.store.add('asked', 1) == 1
+            before = [self.store.get(f'heartbeat {r}') for r in range(self.n)]
+            time.sleep(wait)
+            lost = [r for r,n in enumerate(before) if self.store.get(f'heartbeat {r}') == n]
+        except dist.DistNetworkError: return [0], False    # it keeps the store
+        return lost, is_first
 
 # %% ../../nbs/training/mesh.ipynb #6c6e66cd
 _T = TypeVar('_T')
@@ -46,47 +93,32 @@ class MeshStrategy(RunStrategy):
         sizes: DxTxC: among how many processes rows, heads and tokens are divided
     """
     def __init__(self, sizes:str):
-        match = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)x([1-9]\d*)', sizes)
-        if not match: raise ValueError(f"--mesh must be as 1x2x2, got {sizes!r}")
-        D,T,C = (int(n) for n in match.groups())
         self.rank:int = int(os.environ.get('RANK', '-1'))
         self.n:int = int(os.environ.get('WORLD_SIZE', '-1'))
-        if self.n < 1:
-            raise ValueError(f"--mesh {sizes} needs {D*T*C} processes: start it with torchrun "
-                             f"--nproc-per-node {D*T*C} -m attention_nb.training")
-        if D*T*C != self.n:
-            raise ValueError(f"--mesh {sizes} needs {D*T*C} processes, torchrun started {self.n}")
+        D,T,C = _mesh_sizes(sizes, self.n)
         restarts = os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')
         self.is_main:bool = self.rank == 0
         self.is_restarted:bool = restarts != '0'
-        cuda = torch.cuda.is_available()
-        if cuda: torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
-        store,_,_ = next(rendezvous('env://'))
-        # what processes of an earlier start have written there is not for these
-        self.store:PrefixStore = PrefixStore(f'start {restarts}', store)
-        dist.init_process_group('cpu:gloo,cuda:nccl' if cuda else 'gloo', store=self.store,
-                                rank=self.rank, world_size=self.n, timeout=timedelta(hours=1))
+        store = _init_process_group(self.rank, self.n, restarts)
+        self.heartbeats:_Heartbeats = _Heartbeats(store, self.rank, self.n)
         # sums over two dimensions, one after the other, are meant; nothing is written into views
         logging.getLogger('torch.distributed.tensor._redistribute').setLevel(logging.ERROR)
         warnings.filterwarnings('ignore', 'FSDP2-wrapped module .* returned a view')
         # heads are divided innermost, where links are fastest
-        mesh = init_device_mesh('cuda' if cuda else 'cpu', (D,C,T),
+        mesh = init_device_mesh('cuda' if torch.cuda.is_available() else 'cpu', (D,C,T),
                                 mesh_dim_names=('data','context','tensor'))
         self.data:DeviceMesh = mesh['data']
         self.context:DeviceMesh = mesh['context']
         self.tensor:DeviceMesh = mesh['tensor']
         self.data_context:DeviceMesh = mesh['data','context']._flatten('data_context')
         self.context_attention:RingAttention|None = ring_attention(self.context) if C > 1 else None
-        self.closed:threading.Event = threading.Event()
-        self.store.set(f'heartbeat {self.rank}', '0')
-        threading.Thread(target=self._send_heartbeats, daemon=True).start()
 
     def run_all(self, function:Callable[[],_T])->_T:
         result,error = None,None
         try: result = function()
         except Exception as e: error = e
         messages:list[Any] = [None]*self.n
-        dist.all_gather_object(messages, None if error is None else super().describe(error))
+        dist.all_gather_object(messages, None if error is None else super().error_message(error))
         if error is not None: raise error
         for rank,text in enumerate(messages):
             if text is None: continue
@@ -98,7 +130,7 @@ class MeshStrategy(RunStrategy):
         dist.broadcast_object_list(results)
         return cast(_T, results[0])
 
-    def any(self, flag:bool)->bool:
+    def any_process(self, flag:bool)->bool:
         total = torch.tensor([int(flag)])
         dist.all_reduce(total, dist.ReduceOp.MAX)
         return bool(total.item())
@@ -140,8 +172,8 @@ class MeshStrategy(RunStrategy):
             for name in names:
                 if divided.size() > 1 and (p := getattr(model.cfg, name)):
                     raise ValueError(f"{name} must be 0 with a --mesh that divides {what}, got {p}")
-        if self.tensor.size() > 1: check_parts(model, self.tensor)
-        if self.context_attention is not None: check_divisible(model.cfg, train=True)
+        if self.tensor.size() > 1: check_tensor_parallel(model, self.tensor)
+        if self.context_attention is not None: check_context_parallel(model.cfg, train=True)
 
     def shard(self, model:Transformer)->Transformer:
         if self.tensor.size() > 1: parallelize(model, self.tensor)
@@ -173,56 +205,22 @@ class MeshStrategy(RunStrategy):
         with contextlib.ExitStack() as stack:    # the main process removes what is not published
             staged = self.broadcast(lambda: stack.enter_context(stage_checkpoint(folder, step)))
             writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
-            try: save(live_state(model, optimizer), storage_writer=writer)
+            try: save(training_state(model, optimizer), storage_writer=writer)
             except CheckpointException as e:
                 raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
             self.run_main(lambda: publish_checkpoint(staged, step, keep=2))
 
-    def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
-        reader = HuggingFaceStorageReader(str(path))
-        saved = self.run_all(reader.read_metadata).state_dict_metadata
-        for name,p in model.named_parameters():
-            # a parameter that is frozen, or never had a gradient, has no means
-            if f'optimizer.step.{name}' not in saved: continue
-            device = p.device if optimizer.defaults['fused'] else 'cpu'
-            optimizer.state[p] = dict(step=torch.zeros((), device=device),
-                                      exp_avg=torch.zeros_like(p), exp_avg_sq=torch.zeros_like(p))
-        state = live_state(model, optimizer)
-        shapes = {n: tuple(t.shape) for n,t in state.items() if not n.startswith('rng_state')}
-        for name in sorted(shapes.keys() | {n for n in saved if not n.startswith('rng_state')}):
-            tensor:Any = saved.get(name)
-            if tensor is None or tuple(tensor.size) != shapes.get(name):
-                raise ValueError(f"the checkpoint {path} is of another model: {name}")
-        state = {n: t for n,t in state.items() if n in saved}
-        load(state, storage_reader=reader)
-        set_rng_state(state)
-
-    def describe(self, error:BaseException)->str:
-        message = super().describe(error)
+    def error_message(self, error:BaseException)->str:
+        message = super().error_message(error)
         if not (isinstance(error, dist.DistError) or _gloo_error.match(message)): return message
         # torchrun ends all processes when one has ended, but first the lost one is named
         with contextlib.suppress(ValueError): signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        lost = self._lost_processes()
-        self.closed.set()
+        lost,self.is_main = self.heartbeats.find_lost()    # one of those that are left says it
+        self.heartbeats.stopped.set()
         if not lost: return message
         names = f"process {', '.join(map(str, lost))} of {self.n}"
         return f"{names} ended while the others were at work; --resume goes on"
 
-    def _send_heartbeats(self)->None:
-        "Count on in the store, while this process lives, also while its main thread waits"
-        n = 0
-        with contextlib.suppress(RuntimeError):
-            while not self.closed.wait(.5): self.store.set(f'heartbeat {self.rank}', str(n := n+1))
-
-    def _lost_processes(self, wait:float=3.)->list[int]:
-        "Return the processes without a heartbeat; the first one that asks becomes the main one"
-        try:
-            self.is_main = self.store.add('asked', 1) == 1
-            before = [self.store.get(f'heartbeat {r}') for r in range(self.n)]
-            time.sleep(wait)
-            return [r for r,n in enumerate(before) if self.store.get(f'heartbeat {r}') == n]
-        except dist.DistNetworkError: return [0]    # which keeps the store
-
     def close(self)->None:
-        self.closed.set()
+        self.heartbeats.stopped.set()
         dist.destroy_process_group()

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import TypeVar
 import torch
 from ..models.transformer import Transformer
-from .checkpoint import read_checkpoint, restore, run_state, save_checkpoint
+from .checkpoint import (restore, save_checkpoint, saved_tensors,
+                                              training_state)
 from .loop import Strategy
 
 # %% ../../nbs/training/strategy.ipynb #83e4ad9b
 _T = TypeVar('_T')
 
 class RunStrategy(Strategy):
-    """Say how processes share a run and its files; this one is for a single process
+    """A run of a single process, and the interface of a run of several
 
     Attributes:
         is_main: whether this process writes the files
@@ -62,7 +63,7 @@ class RunStrategy(Strategy):
         """
         return function()
 
-    def any(self, flag:bool)->bool:
+    def any_process(self, flag:bool)->bool:
         """Return whether a flag is set on any process
 
         Args:
@@ -105,7 +106,7 @@ class RunStrategy(Strategy):
         """
         return model
 
-    def describe(self, error:BaseException)->str:
+    def error_message(self, error:BaseException)->str:
         """Return the message of an error
 
         Args:
@@ -127,14 +128,15 @@ class RunStrategy(Strategy):
             model: As `shard` returned it
             optimizer: Of its parameters
         """
-        save_checkpoint(folder, step, run_state(model, optimizer))
+        save_checkpoint(folder, step, training_state(model, optimizer))
 
     def restore(self, path:Path, model:Transformer, optimizer:torch.optim.Optimizer)->None:
-        """Put a model and its optimizer into the state of a checkpoint
+        """Put a model, its optimizer and the random number generators into a checkpoint's state
 
         Args:
             path: As `find_checkpoint` gives it
             model: As `shard` returned it
             optimizer: Of its parameters
         """
-        restore(model, optimizer, read_checkpoint(path))
+        saved = self.run_all(lambda: saved_tensors(path))
+        restore(path, saved, model, optimizer)

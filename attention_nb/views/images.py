@@ -9,13 +9,12 @@ __all__ = ['image_view']
 
 # %% ../../nbs/views/images.ipynb #c6387e5a
 import base64, io, math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
 from ..checks import checked_integer
-from ..recording.inputs import cpu_tensor, weight_layers
+from ..recording.inputs import cpu_tensor, open_picture, weight_layers
 from .page import View, view_of
 from .plots import colors
 from .attention_views import packed_groups, unpacked_layer, weight_groups
@@ -30,14 +29,12 @@ _max_pixels = 640      # pixels on the longer side
 
 def rgb_picture(image:Any)->'Image.Image':
     "Return `image` as a PIL picture in RGB"
-    from PIL import Image, ImageOps
-    if isinstance(image, str|Path):
-        with Image.open(image) as opened: return rgb_picture(opened)
-    if isinstance(image, Tensor|np.ndarray): image = Image.fromarray(_bytes(image))
-    elif not isinstance(image, Image.Image):
+    from PIL import Image
+    if isinstance(image, Tensor|np.ndarray): return Image.fromarray(_bytes(image))
+    picture = open_picture(image)
+    if not isinstance(picture, Image.Image):
         raise TypeError("image must be a PIL image, an array or a tensor (height, width, 3), "
                         f"or a path, got {type(image).__name__}")
-    picture:Image.Image = ImageOps.exif_transpose(image).convert('RGB')    # as it was held
     return picture
 
 def _picture(image:Any)->'Image.Image':

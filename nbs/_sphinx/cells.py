@@ -13,7 +13,7 @@ nbs = Path(__file__).resolve().parents[1]
 # room -> the rooms that its modules may import, besides those which these may import
 ROOMS = dict(checks=(), simple=(), text=('checks',), kernels=('checks',), layers=('kernels',),
              models=('text', 'layers'), checkpoints=('models',), recording=('checkpoints',),
-             views=('recording',), figures=('views',), distributed=('checkpoints',),
+             views=('recording',), figures=('views', 'simple'), distributed=('checkpoints',),
              training=('distributed', 'views'))
 
 # the parts of the site as its top bar shows them: name of the first page -> what the bar says
@@ -46,10 +46,11 @@ FOR_IMPLEMENTERS = set('''checks text/vocabulary kernels/options kernels/positio
     checkpoints/families/t5 checkpoints/families/moe checkpoints/families/hybrid
     checkpoints/convert checkpoints/tensors checkpoints/gguf
     checkpoints/save checkpoints/chat_template recording/inputs
-    recording/third_party recording/steps views/page figures/word_senses figures/mixing figures/arcs
+    recording/prepare recording/prepare_hf recording/third_party recording/steps views/page
+    figures/inputs figures/word_senses figures/mixing figures/arcs
     figures/rope_turns figures/cache_steps figures/model_shapes figures/flash_tiles figures/forming
     figures/ring_steps figures/row_steps figures/merge_steps figures/near_words figures/two_words
-    figures/mask_rows figures/state_steps figures/browser_model
+    figures/mask_rows figures/state_steps figures/browser_model figures/next_letter
     distributed/shards training/checkpoint training/strategy training/mesh'''.split())
 
 def kind(name):

@@ -10,7 +10,7 @@ addEventListener('activate', event => event.waitUntil(clients.claim()))
 async function keep([page, ...loaded]) {
   const place = await caches.open(shelf), whole = url => new URL(url).href
   const needs = [page, ...loaded].filter(url => new URL(url).origin === location.origin &&
-    !url.endsWith('.safetensors')).map(whole)
+    !/bert-[^/]*$/.test(url)).map(whole)
   await Promise.all(needs.map(url =>
     place.add(new Request(url, {cache: 'no-cache'})).catch(() => {})))
   await place.put(lists + encodeURIComponent(page), new Response(JSON.stringify(needs)))

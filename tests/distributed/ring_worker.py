@@ -185,16 +185,25 @@ def model_check(name, attend='zigzag', kinds=kinds):
     return check
 
 def own_part(folder):
-    "With gather=False each takes the loss of its own tokens"
+    """With gather=False each takes the loss of its own tokens; `autograd.grad` gives sums too, and
+    an error in the backward pass changes no gradient"""
     one = made('llama')
     many = context_parallel(copy.deepcopy(one), mesh(), gather=False)
     inputs,split = inputs_of(one, 'plain'),ring_attention(mesh()).split
     target = inputs['ids'].roll(-1, 1)
     loss_of(one(**inputs), inputs['ids']).backward()
-    logits,mine = many(**inputs),split(target, -1)
-    loss = F.cross_entropy(logits.flatten(0, 1), mine.flatten(), reduction='sum')/target.numel()
-    loss.backward()
+    mine = split(target, -1)
+    def loss():
+        logits = many(**inputs).flatten(0, 1)
+        return F.cross_entropy(logits, mine.flatten(), reduction='sum')/target.numel()
+    loss().backward()
     same_parameters(many, one, gradient)
+    for p,g in zip(one.parameters(), torch.autograd.grad(loss(), [*many.parameters()])):
+        same(g, p.grad, 'autograd.grad')
+    def fail(grad): raise RuntimeError('stopped')
+    many.embed.register_forward_hook(lambda module, args, out: out.register_hook(fail) and None)
+    with pytest.raises(RuntimeError, match='stopped'): loss().backward()
+    same_parameters(many, one, gradient, 'after an error')
 
 def with_tensor_parallel(folder):
     "Some heads and some tokens on each of four"
@@ -275,8 +284,7 @@ def refused_models(folder):
     with pytest.raises(ValueError, match='attend must be of the processes'):
         context_parallel(made('llama'), mesh(), attend=ring_attention(alone))
     model = expert_parallel(context_parallel(made('gpt_oss'), mesh()), alone)
-    loss = model(ids).sum()
-    with pytest.raises(NotImplementedError, match='among all processes'): loss.backward()
+    with pytest.raises(NotImplementedError, match='among all processes'): model(ids)
     drops = context_parallel(Transformer(TransformerConfig(**small, attn_dropout=.1)), mesh())
     drops.eval()(ids)
     with pytest.raises(NotImplementedError, match='dropout'): drops.train()(ids)

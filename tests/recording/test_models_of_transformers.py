@@ -17,7 +17,9 @@ from attention_nb.layers.torch_interop import TorchInterface
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.generation import generate
 from attention_nb.models.transformer import Transformer
-from attention_nb.recording.look import _sound, load_hf, look
+from attention_nb.recording.inputs import open_picture
+from attention_nb.recording.look import load_hf, look
+from attention_nb.recording.prepare_hf import _sound
 from attention_nb.recording.recorder import record
 from attention_nb.text.tokenizer import WordTokenizer
 from attention_nb.views.attention_views import head_view, model_view
@@ -309,13 +311,11 @@ def test_a_picture_as_one_has_it(tmp_path):
 def test_a_picture_is_looked_at_as_the_camera_was_held(turn, tmp_path):
     "As `image_view` shows it, from a file and from an image"
     from attention_nb.views.images import rgb_picture
-    from attention_nb.recording.look import _picture
     exif = Image.Exif()
     exif[0x112] = turn
     picture.save(tmp_path/'turned.png', exif=exif)
     with Image.open(tmp_path/'turned.png') as opened:
-        got = [_picture(opened), _picture(tmp_path/'turned.png'),
-               _picture(str(tmp_path/'turned.png'))]
+        got = [open_picture(x) for x in (opened, tmp_path/'turned.png', f'{tmp_path}/turned.png')]
     want = rgb_picture(tmp_path/'turned.png')
     for one in got:
         assert one.size == want.size == (picture.size if turn == 3 else picture.size[::-1])

@@ -8,7 +8,7 @@ import torch
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from attention_nb.training import command
-from attention_nb.training.checkpoint import last_checkpoint
+from attention_nb.training.checkpoint import find_checkpoint
 from helpers.processes import run_checks
 # ruff: noqa: F401, what a run imports when it needs it, here once for all of them
 import attention_nb.training.mesh
@@ -81,8 +81,8 @@ def until(out, n):
 
 def said(out, rank=0): return (folder/(f'{out}-{rank}.txt' if rank else f'{out}.txt')).read_text()
 def saved(out):
-    found = last_checkpoint(folder/out/'checkpoints')
-    return found[0] if found else 0
+    found = find_checkpoint(folder/out/'checkpoints')
+    return found.step if found else 0
 
 @functools.cache
 def reference(name):

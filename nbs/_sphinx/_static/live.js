@@ -211,7 +211,7 @@ function takeWords({contentWindow}) {
     state.hidden.clear()
     pause = setTimeout(() => attempt(readNow), wait)
   }
-  contentWindow.onchosen = label
+  contentWindow.onchosen = chosen
   contentWindow.dispatchEvent(new Event('redraw'))
 }
 const inside = () => (stage && view.value === 'arcs' ? stage : frame).contentWindow
@@ -222,7 +222,7 @@ function keepChosen() {
 }
 function framed() {
   return state.framed ??= new Promise(done => {
-    frame.onload = () => { inside().onchosen = label; done() }
+    frame.onload = () => { inside().onchosen = chosen; done() }
     frame.src = `${folder}view.html`
   })
 }
@@ -305,6 +305,13 @@ function label() {
     : gone ? `put ${which} back` : `remove ${which}`
   return {all, gone, which}
 }
+function chosen() {
+  label()
+  box.dispatchEvent(new Event('chosen'))
+}
+// What a picture of arcs shows up to the chosen word; undefined if there is none
+attentionNb.inside.reading = () => inside()?.state?.before?.()
+attentionNb.inside.hold = () => inside()?.state?.touch?.()             // it takes no more turns
 function takeOut() {
   const {all, gone, which} = label()
   for (const at of all) gone ? state.without.delete(String(at)) : state.without.set(String(at), at)

@@ -1,0 +1,127 @@
+// What comes next: a small decoder says how likely each letter is after the word that the picture
+// shows, or after what is typed in it, and writes on when asked. It is fetched when the page is at
+// rest. On a page with all views its heads can be switched off, and a temperature chosen; a line in
+// a bar is what it was before. Letters that the heads look at have colour.
+(() => {
+const box = document.querySelector('.live')
+if (!box?.dataset.letters) return
+const {ask, reading, hold} = attentionNb.inside
+const {folder, letters: file, views} = box.dataset
+const still = matchMedia('(prefers-reduced-motion)')
+const off = new Set()                                         // heads, as 'block.head'
+let text = '', written = '', turn = 0, temperature = 1, looked = null, writing = false
+
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties)
+  element.append(...children)
+  return element
+}
+const shown = c => ({' ': '␣', '\n': '↵'})[c] ?? c
+const named = c => ({' ': 'space', '\n': 'new line'})[c] ?? c
+const cent = w => `${Math.round(100*w)}\u00a0%`
+const sum = list => list.reduce((a, b) => a + b, 0)
+
+const after = make('q'), bars = make('ol'), line = make('p', {className: 'next-text'})
+const write = make('button', {type: 'button', onclick: writeOn}, 'write on')
+const read = make('p', {className: 'next-read', ariaHidden: 'true'})
+const heads = make('div', {className: 'next-heads', role: 'group',
+                           ariaLabel: 'heads of the decoder; pressed: switched on'})
+const warm = make('input', {type: 'range', min: 0.2, max: 2, step: 0.1, value: 1})
+const degree = make('output', {}, '1.0')
+const panel = make('div', {className: 'next-letter', role: 'group', ariaLabel: 'what comes next'},
+  make('div', {className: 'next-head'},
+    make('p', {}, make('b', {}, 'What comes next'), ' after ', after), write), bars,
+  ...views === 'all' ? [read, heads, make('label', {}, 'temperature ', warm, ' ', degree)] : [],
+  line)
+const about = make('p', {className: 'next-about'}, 'The next letter is guessed by a second model, '
+  + 'the decoder of ', make('a', {href: box.dataset.lesson}, 'lesson 12'), ': 100,928 weights, '
+  + 'half a minute of Shakespeare. It sees letters alone, and errs often.')
+box.append(panel, about)
+
+const options = without => ({temperature, without: without.map(at => at.split('.').map(Number))})
+async function draw() {
+  const now = ++turn, sentence = text + written
+  const found = await ask('guess', sentence, options([...off]))
+  const before = off.size ? await ask('guess', sentence, options([])) : found
+  if (now === turn) show(found, before)
+  return found
+}
+function show({letters, p, read: seen, weights}, before) {
+  const best = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, 5)
+  after.textContent = seen.slice(-14).join('').trimStart().replaceAll('\n', ' / ')
+  bars.replaceChildren(...best.map(i => {
+    const item = make('li', {}, make('b', {ariaLabel: named(letters[i])}, shown(letters[i])),
+      make('i', {className: off.size ? 'was' : ''}), make('span', {}, cent(p[i])))
+    item.style.setProperty('--p', p[i])
+    item.style.setProperty('--was', before.p[i])
+    return item
+  }))
+  if (views !== 'all') return
+  const all = weights.flatMap((block, l) => block.map((w, h) => [`${l}.${h}`, w]))
+  const some = all.filter(([at]) => looked ? at === looked : !off.has(at)).map(([, w]) => w)
+  const shares = seen.map((_, j) => sum(some.map(w => w[j]))), most = Math.max(...shares) || 1
+  read.replaceChildren(...seen.map((c, j) => {
+    const letter = make('span', {}, shown(c))
+    letter.style.setProperty('--share', shares[j]/most)
+    return letter
+  }))
+  if (heads.childElementCount !== all.length) heads.replaceChildren(...all.map(([at]) => {
+    const look = to => () => { looked = to; draw() }
+    return make('button', {type: 'button', onclick: () => { toggle(at) }, onpointerenter: look(at),
+      onpointerleave: look(null), onfocus: look(at), onblur: look(null)},
+      `head ${at.split('.').map(n => +n + 1).join('.')}`)
+  }))
+  for (const [n, [at]] of all.entries()) heads.children[n].ariaPressed = String(!off.has(at))
+}
+function toggle(at) {
+  off.has(at) ? off.delete(at) : off.add(at)
+  draw()
+}
+
+// Letter after letter, each drawn by its chance, until somebody stops it or chooses another word
+async function writeOn() {
+  if (writing) return void stop()
+  writing = true
+  write.textContent = 'stop'
+  written = ''
+  hold()
+  for (let n = 0; n < 60 && writing; n++) {
+    const {letters, p} = await draw(), dice = Math.random()
+    let at = 0
+    for (let all = p[0]; all < dice && at < p.length - 1;) all += p[++at]
+    written += letters[at]
+    line.replaceChildren(`… ${text.slice(-24)}`, make('b', {}, written.replaceAll('\n', ' / ')))
+    if (!still.matches) await new Promise(done => setTimeout(done, 60))
+  }
+  stop()
+}
+function stop() {
+  writing = false
+  write.textContent = 'write on'
+}
+function follow() {
+  const now = reading()
+  if (now === undefined || now === text) return
+  stop()
+  text = now
+  written = ''
+  line.replaceChildren()
+  draw()
+}
+warm.oninput = () => {
+  temperature = +warm.value
+  degree.textContent = temperature.toFixed(1)
+  draw()
+}
+
+async function begin() {
+  const answer = await fetch(folder + file)
+  if (!answer.ok) throw new Error(`${file}: ${answer.status}`)
+  await ask('openDecoder', await answer.arrayBuffer())
+  box.addEventListener('chosen', follow)
+  follow()
+}
+const rest = globalThis.requestIdleCallback ?? (f => setTimeout(f, 200))
+const start = () => rest(() => begin().catch(() => { panel.hidden = about.hidden = true }))
+document.readyState === 'complete' ? start() : addEventListener('load', start)
+})()
