@@ -13,13 +13,6 @@ def test_every_topic_is_a_file(bench):
     topics = {p.stem for p in folder.glob('*.py')} - {'run', 'measure', 'page', 'chart'}
     assert topics == set(run.TOPICS)
 
-def test_contestants_take_turns(bench):
-    import measure
-    order = []
-    def call(name): return lambda: order.append(name)
-    rows = measure.interleave({'ours': call('a'), 'theirs': call('b')}, 3, 'ours')
-    assert order == ['a', 'b']*4 and [r[0] for r in rows] == ['ours', 'theirs']
-
 def test_the_worst_are_named_wherever_ours_loses(bench):
     "A task that wins on one machine and loses on another too, with the machine"
     import chart

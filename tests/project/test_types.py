@@ -4,7 +4,7 @@ relaxed stands in pyproject.toml, with its reason
 """
 import json, os, shutil, subprocess, sys
 from pathlib import Path
-import cells, package, pytest
+import cells, pytest
 from helpers import full, root, run
 from helpers.book import code_cells, names
 
@@ -67,15 +67,3 @@ def test_the_module_of_a_page(pytestconfig):
 def test_the_program_runs():
     run(sys.executable, returns, cwd=typing,
         env=os.environ | dict(PYTHONPATH=str(root), MPLBACKEND='agg'))
-
-@full
-def test_others_know_the_types_of_what_they_import():
-    """pyright's measure of a typed package, of what the modules offer and of its parameters and
-    attributes; short forms of the book leave types to their lessons"""
-    report = pyright('--verifytypes', 'attention_nb', '--ignoreexternal')['typeCompleteness']
-    public = package.all_names(root/'attention_nb')
-    def offered(name):
-        return {name, name.rpartition('.')[0]} & public and '.simple.' not in name
-    asked = [s for s in report['symbols'] if s['isExported'] and offered(s['name'])]
-    unknown = [s['name'] for s in asked if not s['isTypeKnown']]
-    assert len(asked) > 800 and len(unknown) < .02*len(asked), (len(asked), unknown)

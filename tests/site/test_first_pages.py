@@ -39,15 +39,6 @@ def test_the_front_page_says_what_the_book_is_and_counts_what_is_there(parts):
                 if not rules.exported(c))
     assert .9*count < int(said[1].replace(',', '')) < count, count
 
-def test_two_doors_lead_to_lessons_and_to_the_library(parts):
-    student,engineer = re.findall(r'sd-card-body.*?</div>\s*</div>',
-                                  parts['index'][parts['index'].index('page-cards doors'):],
-                                  re.S)[:2]
-    for door,links in ((student, ('00_model', '01_tokenizer', '03_attention')),
-                       (engineer, ('library', 'guide/quickstart'))):
-        assert [h for h in re.findall(r'href="([\w/]+)\.html"', door)] == [*links]
-    assert 'pip install attention_nb' in plain(engineer)
-
 def test_the_readme_has_the_lessons_the_commands_and_none_of_the_site():
     text = (root/'README.md').read_text(encoding='utf-8')
     for lesson in lessons: assert f'/{rules.alias(lesson)}.html)' in text

@@ -57,7 +57,6 @@ why several heads | multihead#one-head-cannot-two-can
 mixture of experts | transformer#experts
 pre-norm vs post-norm | transformer#where-the-norms-stand
 how long context yarn | layers/rope_scaling#yarn position#longer-texts-than-in-training
-beam search | models/beam_search models/generation#several-beams layers/cache#beams-change-places
 temperature top-p sampling | models/sampling#temperature-and-filters
 word vectors king queen | embedding#directions-mean-something
 backpropagation through attention | notes/steps#the-backward-pass-by-hand
@@ -95,12 +94,7 @@ unknown words | tokenizer#words tokenizer#from-words-to-bytes
     text/tokenizer#what-is-a-word api/WordTokenizer
 batch of sentences of different length | text/vocabulary mask#batches-and-padding
 swiglu | transformer#feed-forward
-causal mask with a cache | mask#causal kernels/mask#the-other-corner cache#in-chunks
 command line | views/command views/command#the-command views/command#options
-attention rollout | notes/sentences#where-a-vector-comes-from recording/head_scores#rollout
-    api/attention_rollout
-saturated softmax vanishing gradient | why#why-divide-by-the-square-root-of-the-width
-    why#does-the-scale-matter-for-learning
 chat template | checkpoints/source#a-conversation pretrained#a-model-that-answers
 alibi | layers/position#a-slope api/alibi_slopes
     api/alibi_bias

@@ -176,26 +176,6 @@ def test_the_map_below_each_opening_leads_to_all_lessons(texts):
         assert wide.count('aria-current') == near.count('aria-current') == 1
     assert texts['learn'].count('class="book-map"') == 1
 
-def test_the_first_line_says_what_a_page_is(texts):
-    for page in texts:
-        top,kind = article(texts[page]).split('<h2')[0],rules.kind(page)
-        found = re.findall(r'<p class="page-kind">(.*?)</p>', article(texts[page]), re.S)
-        if kind is None: assert not found; continue
-        said,_,rest = plain(found[0]).partition(' · ')
-        if kind == 'lesson':
-            assert said == f'Lesson {rules.number(page)[0]}'
-            assert 30 <= int(rest.removesuffix(' minutes')) <= 70, rest
-        else: assert said == ('Notes' if kind == 'notes' else 'Library')
-        if page == 'notes/index': continue
-        if kind == 'library':
-            inner = page in rules.FOR_IMPLEMENTERS
-            own = [] if page in rules.ROOMS else [rules.room(page)]
-            assert rest == ' · '.join([*own, *['for implementers']*inner]), page
-            assert ('index.html' in found[0], 'class="for-implementers"' in found[0]) == (
-                bool(own), inner)
-        if kind in ('library', 'notes'):
-            assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
-
 def test_a_room_shows_its_modules_and_the_library_the_rooms(texts):
     for page in texts:
         if rules.kind(page) != 'room': continue
