@@ -308,16 +308,6 @@ def sharded(model, on=None):
     for block in model.decoder.blocks: fully_shard(block, mesh=on)
     return fully_shard(model, mesh=on)
 
-def both_ways(folder):
-    "Four processes: two halves of the model for each of two halves of the data"
-    grid = init_device_mesh('cpu', (2,2), mesh_dim_names=('data','tp'))
-    one = made('qwen3')
-    many = sharded(parallelize(copy.deepcopy(one), grid['tp']), grid['data'])
-    inputs,target = batch(one, rows=4)
-    own = slice(grid.get_local_rank('data')*2, grid.get_local_rank('data')*2+2)
-    mine = {n: t[own] for n,t in inputs.items()}
-    same_steps(one, (inputs, target), many, (mine, target[own]))
-
 # %% files
 def writes(folder):
     "A checkpoint of the split model, a file of the whole one, and what it computes"
@@ -338,14 +328,6 @@ def filled_with(model, value=float('nan')):
     with torch.no_grad():
         for p in model.parameters(): p.fill_(value)
     return model
-
-def loads(folder):
-    "The same logits from the checkpoint, split over these processes"
-    model = filled_with(parallelize(on_meta('gpt_oss4'), mesh()))
-    state = model.state_dict()
-    dcp.load(state, checkpoint_id=str(folder/'checkpoint'))
-    model.load_state_dict(state)
-    with torch.no_grad(): same(model(**batch(model)[0]), torch.load(folder/'logits.pt'))
 
 def reads_its_share(folder):
     "Half of a model, read from a file; what does not fit changes nothing"
@@ -378,8 +360,8 @@ checks = {f'tp_{name}': tp(name) for name in families} | {
     for kind,wrap in dict(ddp=DistributedDataParallel, fsdp=sharded).items()} | {
     f.__name__: f for f in (
         everything_is_split, attention_alone, latent_alone, heads_taken_out, drawn_together,
-        rules_of_heads, loads_in_little_memory, rank_zero_decides, refused, both_ways, writes,
-        loads, reads_its_share)}
+        rules_of_heads, loads_in_little_memory, rank_zero_decides, refused, writes,
+        reads_its_share)}
 
 # %% processes
 def run(me, n, folder, names):

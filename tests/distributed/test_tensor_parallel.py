@@ -10,10 +10,9 @@ if not torch.distributed.is_gloo_available():
     pytest.skip('torch has no gloo here', allow_module_level=True)
 import parallel_worker
 
-on_four = 'both_ways', 'loads'
-cases = [(4 if check in on_four else 2, check) for check in parallel_worker.checks]
+cases = [(2, check) for check in parallel_worker.checks]
 # each way to divide a layer, and to divide the data, is in one family
-repeated = 'tp_llama', 'tp_latent_lite', 'ddp_gpt2', 'fsdp_llama', *on_four
+repeated = 'tp_llama', 'tp_latent_lite', 'ddp_gpt2', 'fsdp_llama'
 kept = [(n, check) for n,check in cases if check not in repeated and 'trains' not in check]
 
 @pytest.fixture(scope='module')

@@ -349,40 +349,6 @@ def test_a_sentence_opens_with_a_pronoun_or_its_clearest_arc_and_examples_are_pr
     expect(own.text).to_have_value(said)
     assert own.box.locator('.live-tools select').count() == 1       # as this page says
 
-def test_the_toolbar_stands_under_the_picture_and_does_not_move_it(page, own):
-    page.reload()
-    own.read('The dog chased the cats until they ran.')
-    # from the box's own top, as a page may scroll; whenever the page is drawn
-    page.evaluate("""() => {
-        window.tops = new Set()
-        const box = document.querySelector('.live')
-        const top = e => Math.round(e.getBoundingClientRect().top - box.getBoundingClientRect().top)
-        const look = () => {
-            tops.add(['iframe', '.live-tools'].map(what => top(box.querySelector(what))).join())
-            requestAnimationFrame(look) }
-        look() }""")
-    def below():
-        picture,tools = map(int, page.evaluate('[...tops].at(-1)').split(','))
-        return tools > picture + own.frame.locator('body').evaluate('e => e.clientHeight') - 1
-    until(below)
-    page.evaluate('tops.clear()')
-    walk(page, *((own.button(name, exact=True), own.result, said) for name,said in (
-        ('remove head 3.1', 'Without head 3.1, '), ('hide a word', 'Without head 3.1'),
-        ('cats', 'Hidden: “cats”.'))))
-    expect(own.frame.locator('[data-moving=no]')).to_be_attached()
-    assert page.evaluate('tops.size') == 1
-    assert '%' in own.result.inner_text()
-
-def test_whoever_asks_sees_the_picture_each_time(page, own):
-    page.set_viewport_size(dict(width=390, height=844))
-    for _ in range(2):
-        page.evaluate('scrollTo(0, 0)')
-        own.read('Birds fly. They sing.')
-        until(lambda: page.evaluate("""() => {
-            const {top, bottom} = document.querySelector('.live iframe').getBoundingClientRect()
-            return top >= 0 && (bottom <= innerHeight || top < 120) }"""))
-    assert page.locator('.live iframe').bounding_box()['height'] > 200
-
 def test_without_a_network_a_page_comes_as_it_was_last_and_what_is_old_goes(browser, tmp_path):
     "Scripts are asked for as they were named; what no kept page needs is kept no longer"
     worker = (root/'nbs'/'_sphinx'/'offline.js').read_text(encoding='utf-8')

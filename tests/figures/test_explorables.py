@@ -55,14 +55,6 @@ def test_bars_and_slopes_follow_the_sliders(open_view):
     page.get_by_role('button', name='reset').click()
     check_softmax(page, q, k, width=5, cap=2.5, **first)
 
-def test_the_softmax_view_shows_the_sliders_that_are_asked_for(open_view):
-    q,k = torch.randn(2, 6, 4)
-    page = open_view(softmax_view(q[0], k, words, sliders=['width','temperature']))
-    assert page.locator('input[type=range]').count() == 2
-    for name,at,says in (('temperature', 2, '4.00'), ('width', 2, '2')):
-        slider(page, name).fill(str(at))
-        expect(slider(page, name)).to_have_attribute('aria-valuetext', says)
-
 # ---- permutation
 
 def check_order(page, x, places, order=None):

@@ -71,15 +71,3 @@ def test_it_begins_where_python_says_answers_the_keyboard_and_can_be_read(open_v
         for what in ('.tip.plus', '.tip.minus', '.map text'):
             ink = page.locator(what).first.evaluate('e => getComputedStyle(e).fill')
             assert contrast(channels(ink), channels(paper)) > 4.5, (theme, what)
-
-def test_nothing_below_jumps_while_the_slider_moves(open_view):
-    torch.manual_seed(0)
-    x,long = torch.randn(14, 8),['w',*'abcdefghijklm']
-    page = open_view(sense_view('w', [long, long[:3]], [x, torch.cat([x[:1], x[5:7]])], ['a','b'],
-                                x[1:3], shown=2))
-    def high(at):
-        page.get_by_label('temperature').fill(str(at))
-        return page.locator('.chips').first.evaluate('e => e.offsetHeight')
-    for width in (320, 390):
-        page.set_viewport_size(dict(width=width, height=800))
-        assert len({high(at) for at in range(-4, 5, 2)}) == 1, width

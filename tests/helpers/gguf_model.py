@@ -2,7 +2,6 @@
 import numpy as np, pytest
 
 gguf = pytest.importorskip('gguf')
-tokenizers = pytest.importorskip('tokenizers')
 
 H,KV,D,E,F,V,N = 4,2,32,8,64,40,2
 said = {'llama.block_count': N, 'llama.context_length': 64, 'llama.embedding_length': D,
@@ -13,7 +12,6 @@ shapes = {'token_embd': (V, D), 'output_norm': (D,), 'output': (V, D)} | {
     f'blk.{i}.{n}': s for i in range(N) for n,s in dict(
         attn_norm=(D,), ffn_norm=(D,), attn_q=(H*E, D), attn_k=(KV*E, D), attn_v=(KV*E, D),
         attn_output=(D, H*E), ffn_gate=(F, D), ffn_up=(F, D), ffn_down=(D, F)).items()}
-byte_chars = tokenizers.pre_tokenizers.ByteLevel.alphabet()
 
 def write(path, *, kind='F32', more={}, drop=(), tensors=None, arch='llama', pre='smollm',
           merges=('a b', 'ab c'), kinds=None, tokens=None, biases={}, **split):

@@ -111,14 +111,6 @@ def test_lines_longer_than_a_block(tmp_path):
     wv = load_glove(path, progress=False, cache=False)
     assert wv.words == words and wv.vectors[:,0].tolist() == list(range(len(words)))
 
-def test_the_bar_ends_at_the_size_of_the_file(tmp_path, capsys):
-    for text in ('a 1 2\n'*999, 'a b 1 2\n'*999):                # through Arrow, and plainly
-        path = kept(tmp_path/'v.txt', text)
-        load_glove(path, cache=False)
-        assert 'v.txt: 100%|' in capsys.readouterr().err
-        load_glove(path, cache=False, progress=False)
-        assert not capsys.readouterr().err
-
 def test_the_cache_where_its_folder_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path/'data').mkdir()
     path = kept(tmp_path/'data'/'v.txt')

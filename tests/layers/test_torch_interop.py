@@ -6,12 +6,10 @@ from torch import nn
 from torch.testing import assert_close
 from attention_nb.kernels.reference import attention
 from attention_nb.layers.self_attention import SelfAttention
-from attention_nb.kernels.dispatch import (attention_lse, explain_choice,
-                                           scaled_dot_product_attention)
+from attention_nb.kernels.dispatch import (attention_lse, scaled_dot_product_attention)
 from attention_nb.kernels.blocks import flash_attention
 from attention_nb.layers.latent import LatentAttention
 from attention_nb.layers.multihead import MultiHeadAttention
-from attention_nb.kernels.options import AttentionOptions
 from attention_nb.layers.position import alibi_bias
 
 torch.manual_seed(0)
@@ -32,37 +30,10 @@ def test_every_argument_of_torchs_module_is_taken_or_answered(f, theirs):
         with pytest.raises(TypeError, match=rf'MultiHeadAttention has no argument {n}: \w+'):
             f(**{n: None})
 
-@pytest.mark.parametrize('f', [attention, scaled_dot_product_attention, explain_choice,
-                               attention_lse, flash_attention])
-def test_every_argument_of_torchs_function_is_taken_or_answered(f):
-    # what the stub of the C function says
-    for n in ('attn_mask', 'is_causal', 'enable_gqa'):
-        with pytest.raises(TypeError, match=rf'^{f.__name__} has no argument {n}: \w+'):
-            f(heads, heads, heads, **{n: None})
-    with pytest.raises(TypeError, match='has no argument query: say q'):
-        f(query=heads, key=heads, value=heads)
-    with pytest.raises(TypeError, match=f'{f.__name__} has no argument caual: is it causal'):
-        f(heads, heads, heads, caual=True)
-    with pytest.raises(TypeError, match='takes q, k, v by position, got 4'):
-        f(heads, heads, heads, None)
-
-def test_one_head():
-    m = SelfAttention(16, 8)
-    with pytest.raises(TypeError, match='SelfAttention has no argument embed_dim: say .*d_in'):
-        SelfAttention(embed_dim=16, d_k=8)
-    with pytest.raises(TypeError, match='has no argument attn_mask: say mask=~attn_mask'):
-        m(x, attn_mask=None)
-
-def test_other_errors_stay():
-    "What is wrong inside, and what is missing, is said as ever"
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n_heads'"):
-        MultiHeadAttention(16)
-    with pytest.raises(TypeError, match='mask must be bool'): layer(x, mask=torch.zeros(5, 5))
+def test_an_option_that_an_attention_function_lacks_is_named():
     def attend(q, k, v): return q
     with pytest.raises(NotImplementedError, match='attend takes no causal'):
         MultiHeadAttention(16, 4, attend=attend)(x, causal=True)
-    with pytest.raises(TypeError, match='takes query, key, value by position, got 4'):
-        layer(x, x, x, None)
 
 @pytest.mark.parametrize('strict', [True, False])
 @pytest.mark.parametrize('prefix, wrap', [('', lambda m: m), ('0.', nn.Sequential)])
@@ -119,14 +90,6 @@ def test_numbers_that_are_infinite_in_a_layers_precision():
         m = MultiHeadAttention(16, 4, **{name: 1e39})
         with pytest.raises(ValueError, match=f'{name} must be a .* number in torch.float32'): m(x)
         assert m.double()(x.double()).isfinite().all()
-
-def test_the_spelled_functions_are_known_to_editors():
-    "Signatures and pickles are those of plain functions"
-    for f in (attention, scaled_dot_product_attention, flash_attention):
-        options = [*inspect.signature(f).parameters.values()][3:]
-        assert [p.name for p in options][:10] == [*AttentionOptions.__annotations__]
-        assert all(p.kind is p.KEYWORD_ONLY for p in options)
-    for f in (attention, attention_lse, explain_choice): assert pickle.loads(pickle.dumps(f)) is f
 
 def test_a_compiler_has_room_for_every_function(monkeypatch):
     "One wrapper stands around all of them; what is compiled of one leaves room for the others"

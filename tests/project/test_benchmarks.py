@@ -13,13 +13,6 @@ def test_every_topic_is_a_file(bench):
     topics = {p.stem for p in folder.glob('*.py')} - {'run', 'measure', 'page', 'chart'}
     assert topics == set(run.TOPICS)
 
-def test_contestants_take_turns(bench):
-    import measure
-    order = []
-    def call(name): return lambda: order.append(name)
-    rows = measure.interleave({'ours': call('a'), 'theirs': call('b')}, 3, 'ours')
-    assert order == ['a', 'b']*4 and [r[0] for r in rows] == ['ours', 'theirs']
-
 def test_the_worst_are_named_wherever_ours_loses(bench):
     "A task that wins on one machine and loses on another too, with the machine"
     import chart
@@ -29,18 +22,6 @@ def test_the_worst_are_named_wherever_ours_loses(bench):
                         for words,by in found.items()])
     assert said == (' It loses most at worse (1.43× slower than other on a) and a task (1.25× '
                     'slower than peer on b).')
-
-def test_a_dot_stands_right_of_1_where_ours_is_faster(bench):
-    "On a logarithmic axis from a half to four; farther ones stand at its ends"
-    import chart
-    places = [float(chart.at(x)[:-1]) for x in (.1, .5, 1, 2, 4, 17)]
-    assert places == [0, 0, 33.3, 66.7, 100, 100]
-    task = chart.TASKS[0]
-    rows = [(f'{task[3]}, x', by, s, s/2) for by,s in (('ours', 2.), ('a', 4.), ('b', 3.))]
-    table = dict(title=task[2], headers=[], rows=rows)
-    shown = chart.chart([dict(topic=task[1], machine='May: A chip, 2 threads', tables=[table])])
-    assert f'style="left:{chart.at(1.5)}"' in shown and '<b>1.50× faster</b>' in shown
-    assert '<small>b</small>' in shown and '<small>a</small>' not in shown
 
 def test_the_chart_and_the_page_show_the_record(bench):
     "Every topic stands on the page once, each task of the chart in its table, no number by hand"

@@ -2,8 +2,8 @@
 shape and meaning"""
 import importlib, inspect, re
 from dataclasses import fields, is_dataclass
-import api, attention_nb, jedi, package, pytest
-from helpers import full, root
+import attention_nb, package, pytest
+from helpers import root
 from helpers.book import module_of, name_of, notebooks
 
 modules = [importlib.import_module(f'attention_nb.{m}')
@@ -39,11 +39,6 @@ def test_a_public_name_says_what_it_is(path):
               or x.__doc__.startswith(f'{x.__name__}(')]
     assert not silent, 'no docstring, or one that Python wrote'
 
-def test_a_public_constant_says_what_it_is():
-    "In a comment behind or above it"
-    silent = [n for n in api.homes() if not api.summary(n)]
-    assert not silent and api.summary('GPT2_PATTERN').startswith('How GPT-2 cuts')
-
 def told(name, f):
     "Parameters that have a meaning: of `__init__` in its class, of a method also in a base of it"
     owner,_,own = name.rpartition('.')
@@ -75,15 +70,6 @@ def test_options_that_are_passed_on_are_named():
                       (generation.stream, asked.StreamKwargs)):
         missing = options.__optional_keys__ - set(re.findall(r'\w+', inspect.getdoc(f)))
         assert options.__optional_keys__ and not missing, (f.__qualname__, missing)
-
-@full
-def test_editors_see_it_too():
-    "Without running anything: for the function behind the package, and for a class that is called"
-    project = jedi.Project(root)
-    for code,line in (('from attention_nb import attention\nattention', 'q: Queries, (..., L, E)'),
-                      ('import attention_nb\nattention_nb.MultiHeadAttention',
-                       'n_heads: Number of query heads H')):
-        assert any(line in n.docstring() for n in jedi.Script(code, project=project).help()), line
 
 def test_every_layer_that_is_offered_says_what_a_call_gives():
     "torch declares the call of a module as `Any`; short forms leave it so"

@@ -2,7 +2,7 @@
 the exported module"""
 import html, json, os, re, shutil, subprocess, sys
 from pathlib import Path
-import nbformat, pytest, rules, tidy
+import pytest, rules, tidy
 from fastcore.nbio import read_nb
 from outputs import execute, marked, moved
 from helpers import full, root
@@ -88,45 +88,6 @@ def test_first_cell_installs_in_colab_and_only_there():
         for shell in (here, colab): exec(source, dict(get_ipython=lambda: shell))
         assert not here.ran and 'attention_nb' in colab.ran[0][1], name_of(path)
         assert {name for name,_ in colab.ran} == {'pip'}, name_of(path)
-
-@full
-def test_a_notebook_that_fails_is_stored_as_it_was(tmp_path):
-    shutil.copytree(root/'nbs'/'_sphinx', tmp_path/'nbs'/'_sphinx',
-                    ignore=shutil.ignore_patterns('__pycache__'))
-    for name in ('pyproject.toml', 'settings.ini'): shutil.copy(root/name, tmp_path/name)
-    (tmp_path/'attention_nb').mkdir()
-    (tmp_path/'attention_nb'/'__init__.py').write_text('__version__ = "0.1.0"')
-    path = tmp_path/'nbs'/'a.ipynb'
-    cells = [nbformat.v4.new_code_cell(c) for c in ('print("before")', '1/0')]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    before = path.read_bytes()
-    done = subprocess.run([sys.executable, path.parent/'_sphinx'/'outputs.py', path],
-                          capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode and 'ZeroDivisionError' in done.stdout + done.stderr
-    assert path.read_bytes() == before
-
-def test_a_figure_of_matplotlib_is_stored_small():
-    """Less than two thirds of its size, the same picture: texts and colours stay, coordinates
-    move by less than a hundredth of a point"""
-    import io, xml.etree.ElementTree as xml, matplotlib.figure
-    fig = matplotlib.figure.Figure(figsize=(3,2))
-    ax = fig.subplots()
-    ax.plot([.123456,2.5], color='#0072b2')
-    ax.text(.5, 1., '0.46841  two')
-    out = io.StringIO()
-    with matplotlib.rc_context({'svg.fonttype': 'none'}): fig.savefig(out, format='svg')
-    large,small = out.getvalue(),tidy.slim(out.getvalue())
-    assert len(small) < len(large)*2/3
-    def texts(svg):
-        return [e.text for e in xml.fromstring(svg).iter('{http://www.w3.org/2000/svg}text')]
-    def line(svg):
-        found, = (e.get('d') for e in xml.fromstring(svg).iter()
-                  if '#0072b2' in e.get('style', ''))
-        return [float(n) for n in re.findall(r'-?[\d.]+', found)]
-    assert texts(small) == texts(large) and '0.46841  two' in texts(small)
-    assert max(abs(a-b) for a,b in zip(line(small), line(large), strict=True)) < .01
-    drawn_by_hand = '<svg><path d="M 0.12345 1.23456"/>\n  <text x="1.23456">a</text></svg>'
-    assert tidy.slim(drawn_by_hand) == drawn_by_hand
 
 def test_every_page_is_linked_where_a_reader_looks_for_it():
     "A lesson in a table of cards, a page of the library by its room; the top bar has the parts"

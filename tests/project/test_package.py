@@ -106,20 +106,6 @@ def test_the_package_offers_what_a_user_types():
     exec('from attention_nb import *', every)
     assert set(every) - {'__builtins__'} == set(attention_nb.__all__)
 
-def test_what_a_lesson_and_the_readme_show_is_offered():
-    "A reader who types what stands in the open needs no submodule, but for the colours of figures"
-    import attention_nb, json
-    for path in [*(root/'nbs').glob('[0-9][0-9]_*.ipynb'), root/'nbs'/'index.ipynb']:
-        for cell in json.loads(path.read_text(encoding='utf-8'))['cells']:
-            code = ''.join(cell['source'])
-            if cell['cell_type'] != 'code' or re.match(r'#\|\s*(export|hide)', code): continue
-            pattern = r'^from attention_nb\.(?!simple\b)[\w.]+ import (.+)$'
-            for names in re.findall(pattern, code, re.M):
-                shown = {n.split(' as ')[0].strip(' ()') for n in names.split(',')} - {''}
-                assert shown <= set(attention_nb.__all__), (path.name, names)
-    readme = (root/'README.md').read_text(encoding='utf-8')
-    assert not re.findall(r'from attention_nb\.(?!simple\b)', readme)
-
 def test_init_and_declarations_are_in_step_with_the_modules():
     for name,text in package.texts(root/'attention_nb').items():
         assert (root/'attention_nb'/name).read_text() == text, f'run nbs/_sphinx/package.py: {name}'

@@ -46,27 +46,18 @@ def test_the_one_import_that_runs_up_stands_in_its_method():
 def test_no_private_name_leaves_its_module():
     assert private({m: p.read_text(encoding='utf-8') for m,p in modules.items()}) == set()
 
-def test_no_module_is_long():
+def test_no_module_is_long_and_no_script_is_wide():
     assert {m: n for m,p in modules.items()
             if (n := len(p.read_text(encoding='utf-8').splitlines())) > LINES} == {}
+    scripts = {p: p.read_text(encoding='utf-8').splitlines() for p in lib.glob('*_js/*')}
+    wide = {p for p,lines in scripts.items() if len(lines) > 200 or max(map(len, lines)) > 100}
+    assert scripts and not wide
 
 def test_a_page_writes_the_module_of_its_place():
     for name in names:
         wanted = {'library': name.replace('/', '.'), 'lesson': f'simple.{cells.alias(name)}'}
         assert module_of(name) in {wanted.get(cells.kind(name)), None}, name
     assert {module_of(n) for n in names} - {None} == modules.keys()
-
-def test_a_room_shows_all_its_pages_and_modules():
-    for room in cells.ROOMS:
-        pages = [n for n in names if cells.kind(n) == 'library' and cells.room(n) == room]
-        if pages in ([], [room]): continue
-        home = cells.load(root/'nbs'/room/'index.ipynb')
-        text = '\n'.join(map(cells.source, home))
-        assert sorted(p for p in cells.linked(text, f'{room}/index')
-                      if cells.kind(p) == 'library' and cells.room(p) == room) == sorted(pages)
-        drawn = re.findall(r'<text[^>]*>([\w.]+)</text>', rooms.of_room(room))
-        assert sorted(f'{room}.{n}' for n in drawn) == sorted(
-            m for m in modules if m.split('.')[0] == room)
 
 def test_pages_for_implementers_make_nothing_that_a_user_types():
     "But for two whose names are offered and seldom typed"

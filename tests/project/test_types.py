@@ -2,9 +2,9 @@
 every wrong call; in the long run the example of each offered name has no error either. What is
 relaxed stands in pyproject.toml, with its reason
 """
-import json, os, re, shutil, subprocess, sys
+import json, os, shutil, subprocess, sys
 from pathlib import Path
-import cells, package, pytest
+import cells, pytest
 from helpers import full, root, run
 from helpers.book import code_cells, names
 
@@ -67,28 +67,3 @@ def test_the_module_of_a_page(pytestconfig):
 def test_the_program_runs():
     run(sys.executable, returns, cwd=typing,
         env=os.environ | dict(PYTHONPATH=str(root), MPLBACKEND='agg'))
-
-def test_nothing_is_silenced():
-    "No comment tells a checker to look away without saying what from"
-    for path in (*package.modules_in(root/'attention_nb').values(), *typing.glob('*.py')):
-        for line in path.read_text().splitlines():
-            assert not re.search(r'#\s*(type|pyright):\s*(ignore(?!\[[\w-]+\]\s+#)|basic|strict=)',
-                                 line), f'{path.name}: {line}'
-
-@full
-def test_others_know_the_types_of_what_they_import():
-    """pyright's measure of a typed package, of what the modules offer and of its parameters and
-    attributes; short forms of the book leave types to their lessons"""
-    report = pyright('--verifytypes', 'attention_nb', '--ignoreexternal')['typeCompleteness']
-    public = package.all_names(root/'attention_nb')
-    def offered(name):
-        return {name, name.rpartition('.')[0]} & public and '.simple.' not in name
-    asked = [s for s in report['symbols'] if s['isExported'] and offered(s['name'])]
-    unknown = [s['name'] for s in asked if not s['isTypeKnown']]
-    assert len(asked) > 800 and len(unknown) < .02*len(asked), (len(asked), unknown)
-
-def test_editors_complete_names_that_are_imported_lazily():
-    import jedi
-    code = 'import attention_nb\nattention_nb.load_g'
-    found = jedi.Script(code, project=jedi.Project(root)).complete()
-    assert [(c.name, c.type) for c in found] == [('load_glove', 'function')]

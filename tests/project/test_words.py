@@ -3,6 +3,7 @@ import inspect, re
 import attention_nb as nb
 import pytest, torch
 from attention_nb.checks import words
+from attention_nb.kernels.blocks import flash_attention
 
 ids,x = torch.tensor([[1,2,3]]),torch.randn(1, 3, 8)
 model = nb.Transformer(nb.TransformerConfig(30, d_model=8, n_layers=1, n_heads=2)).eval()
@@ -15,11 +16,14 @@ answers = [
     ('module', nb.LatentAttention, (8,2)),
     ('call', layer, (x,)), ('call', one, (x,)), ('call', latent, (x,)),
     ('function', nb.attention, (x,x,x)), ('function', nb.scaled_dot_product_attention, (x,x,x)),
+    ('function', nb.attention_lse, (x,x,x)), ('function', nb.explain_choice, (x,x,x)),
+    ('function', flash_attention, (x,x,x)),
     ('config', nb.TransformerConfig, (30,)), ('model', model, (ids,)),
     ('load', nb.load_pretrained, ('smollm2',)), ('load', nb.LLM.load, ('smollm2',)),
     ('rope', nb.Rope, (8,)), ('lora', nb.add_lora, (model,2)),
     ('documents', nb.document_mask, ([0,0,1],)),
-    ('generate', model.generate, (ids,3)), ('generate', nb.generate, (model,ids,3))]
+    ('generate', model.generate, (ids,3)), ('generate', nb.generate, (model,ids,3)),
+    ('generate', nb.stream, (model,ids,3))]
 
 @pytest.mark.parametrize('row, call, args', answers, ids=lambda a: getattr(a, '__name__', None))
 def test_every_word_is_answered(row, call, args):
@@ -29,6 +33,12 @@ def test_every_word_is_answered(row, call, args):
             call(*args, **{word: None})
 
 def test_every_row_has_somebody_who_answers(): assert {row for row,_,_ in answers} == words.keys()
+
+def test_processors_that_are_named_are_those_of_transformers():
+    from transformers.generation import logits_process
+    named = {say.split('=')[1].split('(')[0] for say in words['generate'].values()
+             if say.startswith('give it as a processor')}
+    assert len(named) > 5 and all(hasattr(logits_process, name) for name in named)
 
 @pytest.mark.parametrize('call, word, ours', [
     (nb.TransformerConfig, 'hidden_size', 'd_model'), (model, 'attention_mask', 'mask'),

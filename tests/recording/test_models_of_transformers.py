@@ -1,5 +1,5 @@
-"""Models that are refused, torch's own modules, and `look` on pictures, sounds, targets and
-written text; see nbs/recording/third_party.ipynb and nbs/recording/recorder.ipynb"""
+"""Torch's own modules, and `look` on pictures, sounds, targets and written text; see
+nbs/recording/third_party.ipynb and nbs/recording/recorder.ipynb"""
 import copy, os
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,7 +24,6 @@ from attention_nb.recording.recorder import record
 from attention_nb.text.tokenizer import WordTokenizer
 from attention_nb.views.attention_views import head_view, model_view
 from attention_nb.views.neuron_view import neuron_view
-from helpers import short
 from helpers.tiny_models import made, tiny
 
 close = dict(rtol=0, atol=1e-5)
@@ -38,17 +37,6 @@ def are_of(r, own, n=0, parts=None):
     for part in parts or r.kinds():
         theirs = own['attentions' if part == 'self' else f'{part}_attentions']
         assert_close(r.weights(n, part), [w[n] for w in theirs], **close)
-
-# ---- refused
-
-@pytest.mark.parametrize('kind', short(['bloom', 'xlnet'], ['bloom', 'deberta', 'falcon', 'mpnet',
-                                                            'xlnet', 'longformer', 'squeezebert']))
-def test_a_family_with_code_of_its_own(kind):
-    "It is named, and stays as it was"
-    model = made(kind)
-    with pytest.raises(NotImplementedError, match=r'Model cannot be recorded: \w+ computes'):
-        with record(model): pass
-    assert model.config._attn_implementation == 'eager'
 
 # ---- torch's own modules
 
@@ -153,16 +141,6 @@ def test_torchs_encoder_and_decoder():
         assert_close(ours(source, target, **given), model(source, target, **given))
     assert mine.kinds() == r.kinds()
     for kind in r.kinds(): assert_close(mine.weights(1, kind), r.weights(1, kind), **close)
-
-def test_dropout_of_torchs_module():
-    torch.manual_seed(0)
-    m,x = nn.MultiheadAttention(16, 4, dropout=0.5, batch_first=True),torch.randn(2, 5, 16)
-    torch.manual_seed(1)
-    want = m(x, x, x)[0]
-    torch.manual_seed(1)
-    with record(m) as r: got = m(x, x, x)[0]
-    assert torch.equal(got, want)
-    assert_close(r.layers[0].weights, torch_weights(m.eval(), x, x, x), **close)
 
 # ---- look
 

@@ -93,12 +93,15 @@ def test_beams_are_refused():
         model.generate(ids, max_new_tokens=5, do_sample=True, num_return_sequences=2)
     assert [w.shape for w in r.weights(3, 'cross')] == [(4, 5, 7)]*2
 
-def test_samples_of_our_own_model():
-    "Rows are repeated once after the prompt"
-    model,ids = ours(50),torch.randint(3, 50, (2, 5))
-    with record(model) as r:
-        out = model.generate(ids, 6, temperature=2., seed=0, num_return_sequences=3, eos_id=())
-    with record(model) as whole, torch.no_grad(): model(out[:,:-1])
+@pytest.mark.parametrize('settings', [{}, dict(window=(3,0), layer_types=('full','window'))])
+def test_samples_of_our_own_model(settings):
+    "Rows are repeated once after the prompt; what its steps have seen is what one call sees"
+    model,ids = ours(50, **settings),torch.randint(3, 50, (2, 5))
+    mask = torch.arange(5) >= torch.tensor([[2], [0]])
+    options = dict(temperature=2., seed=0, num_return_sequences=3, eos_id=(), mask=mask)
+    with record(model) as r: out = model.generate(ids, 6, **options)
+    mask = torch.cat([mask.repeat_interleave(3, 0), torch.ones(6, 5, dtype=torch.bool)], 1)
+    with record(model) as whole, torch.no_grad(): model(out[:,:-1], mask=mask)
     for a,b in zip(r.layers, whole.layers, strict=True): assert_close(a.weights, b.weights)
     with record(model), pytest.raises(NotImplementedError, match='record one text at a time'):
         model.generate(ids, 9, n_beams=3, eos_id=())
@@ -158,9 +161,10 @@ def test_compiled_generate():
     with record(model) as r: got = model.generate(ids, **asked)
     assert torch.equal(got, want) and [n.weights.shape for n in r.layers] == [(2, 4, 10, 10)]*2
 
-def ours(vocab_size):
+def ours(vocab_size, **settings):
     torch.manual_seed(0)
-    return Transformer(TransformerConfig(vocab_size, d_model=32, n_layers=2, n_heads=4)).eval()
+    cfg = TransformerConfig(vocab_size, d_model=32, n_layers=2, n_heads=4, **settings)
+    return Transformer(cfg).eval()
 
 def test_a_model_split_over_processes_is_refused():
     "It has some of the heads; the whole is recorded before"

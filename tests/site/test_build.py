@@ -1,7 +1,7 @@
-"The machinery of the site on small books: what is named, and what a second build does again"
+"The machinery of the site on small books: what is wrong is named with its place"
 import re, shutil, subprocess, sys
-import api, nbformat, notebooks, plain
-from helpers import full, root
+import nbformat, notebooks, plain
+from helpers import root
 
 def notebook(cells):
     kernel = dict(name='python3', display_name='python3', language='python')
@@ -34,8 +34,6 @@ def build(folder, strict=True):
 
 def page(title, *cells): return [('markdown', f'# {title}\n\n> A page of {title}'), *cells]
 
-# ---- what is wrong is named
-
 def test_what_is_wrong_fails_the_build_and_is_named_with_its_place(tmp_path):
     proof = '\n'.join(f'assert {i} == {i}' for i in range(6))
     shut = '#| code-fold: true\n#| code-summary: "A function"\n'
@@ -67,74 +65,6 @@ def test_what_is_wrong_fails_the_build_and_is_named_with_its_place(tmp_path):
     for name in ('eq-nowhere', 'nowhere.ipynb', 'nobody1900'): assert name in said, said
     place = r"index\.ipynb, under 'Here', cell \w+, line 5: 'A \[link\]\(nowhere.ipynb\).':"
     assert re.search(place, said), said
-
-# ---- a second build
-
-@full
-def test_a_second_build_does_again_what_a_change_concerns_and_nothing_else(tmp_path):
-    def second(link='part', text='Old words.'):
-        return page('Second', ('markdown', f'## Own\n\n{text} See [it](01_first.ipynb#{link}).'))
-    def first(section='Part'): return page('First', ('markdown', f'## {section}\n\nText.'))
-    def third(text, code='1', out='1'):
-        return page('Third', ('markdown', f'`brand_new` is {text}.'),
-                    ('code', code, {'text/plain': out}))
-    glossary = page('Glossary',
-                    ('markdown', '- **thing**: A thing. → [Second](02_second.ipynb#own)'))
-    write(tmp_path, index=page('Home'), glossary=glossary, api=page('API', ('markdown', api.MARK)),
-          **{'01_first': first(), '02_second': second(), '03_third': third('coming'),
-             'notes/index': page('Notes'), 'notes/more': page('More'), 'checks': page('Checks')})
-    out = tmp_path/'html'
-    def text(name): return (out/name).read_text(encoding='utf-8')
-    checks = tmp_path/'attention_nb'/'checks.py'        # of which this book shows no entry
-    checks.write_text(re.sub(r'^__all__ = .*', '__all__ = []', checks.read_text(), flags=re.M))
-    def times(): return {p.stem: p.stat().st_mtime_ns for p in out.glob('0*.html')}
-    good,said = build(tmp_path)
-    assert good, said
-    before = times()
-    # a section is renamed: the page that links it is named, and again when only another one changed
-    write(tmp_path, **{'01_first': first('Piece')})
-    good,said = build(tmp_path)
-    assert not good and "02_second.ipynb, under 'Own'" in said, said
-    assert {p for p,t in times().items() if t != before[p]} == {'01_first', '02_second'}
-    before = times()
-    write(tmp_path, **{'03_third': third('coming soon', '1 + 1')})
-    good,said = build(tmp_path)
-    assert not good and "02_second.ipynb, under 'Own'" in said, said
-    assert '03_third: its outputs are older than its code' in said and '01_first:' not in said
-    assert '01_first' not in {p for p,t in times().items() if t != before[p]}
-    # mended; a new public name, a new term of the glossary, another title, a page that has gone
-    before = times()
-    write(tmp_path, glossary=page('Glossary', ('markdown', '- **gadget**: A thing. → '
-          '[Second](02_second.ipynb#own)')), **{'02_second': second('piece', 'New words.'),
-                                                '03_third': third('coming', '1 + 1', '2')})
-    lib = tmp_path/'attention_nb'
-    module,index = lib/'checks.py',lib/'_modidx.py'
-    module.write_text(re.sub(r'^__all__ = \[', "__all__ = ['brand_new'", module.read_text(),
-                             count=1, flags=re.M) + '\ndef brand_new():\n    "News"\n')
-    address = (
-        "'attention_nb.checks.brand_new': ('checks.html#brand_new', 'attention_nb/checks.py'),")
-    known = re.sub(r"('attention_nb\.checks': \{)", rf'\1 {address}', index.read_text())
-    index.write_text(known)
-    assert 'brand_new' in known
-    good,said = build(tmp_path)
-    assert 'brand_new' in text('api.html') and 'News' in text('api.html'), said
-    assert 'older than its code' not in said
-    assert 'New words' in text('02_second.html') and 'New words' in text('02_second.html.md')
-    assert 'gadget' in text('sections.js') and '"terms": "thing ' not in text('sections.js')
-    assert before['03_third'] != times()['03_third'] and before['01_first'] == times()['01_first']
-    style = tmp_path/'nbs'/'_sphinx'/'_static'/'custom.css'
-    def version(name): return re.search(r'custom\.css\?v=(\w+)', text(name))[1]
-    used = version('01_first.html')
-    style.write_text(style.read_text() + '/* another style */\n')
-    write(tmp_path, **{'02_second': page('Another title', ('markdown', '## Own'))})
-    (tmp_path/'nbs'/'notes'/'more.ipynb').unlink()
-    build(tmp_path)
-    for name in ('index.html', '01_first.html', '03_third.html'):
-        assert 'Another title' in text(name) and version(name) != used, name
-    for name in ('notes/more.html', 'notes/more.html.md'):
-        assert not (out/name).exists(), name
-
-# ---- links
 
 def test_a_private_name_is_no_link_to_one_that_is_called_alike(tmp_path):
     cell = 'markdown','`_asked` counts, `attention` computes; [`_first`](04_mask.ipynb)'

@@ -10,7 +10,6 @@ light = look[:look.index('[data-theme="dark"]')]
 letters = re.search('--letters: (.*?);', look)[1]
 roles = 'q', 'k', 'v', 'weight'
 schemes = [*(root/'attention_nb'/'figures').glob('*.svg'), *quarto.CARDS.glob('*.svg')]
-
 def shade(name):
     "Of a variable in light, as #rrggbb"
     numbers = re.search(rf'--{name}: (\d+,\d+,\d+);', light)[1].split(',')
@@ -34,15 +33,6 @@ def test_formulas_have_the_colours_of_the_views():
         own = rf'rgb\({numbers}\)"\] {{{{ color: rgb\(var\(--{name}(-text)?\)\)'
         assert re.search(own.replace('{{', '{'), style), name
     assert '--pst-font-family-base: "Book Sans", var(--letters)' in style
-
-def test_letters_of_the_site_are_small_licensed_and_asked_for_at_once(site):
-    folder = root/'nbs'/'_sphinx'/'_static'/'fonts'
-    files = list(folder.glob('*.woff2'))
-    assert len(files) == 3 and sum(f.stat().st_size for f in files) <= 120_000
-    assert all('Open Font License' in p.read_text('utf-8') for p in folder.glob('*-OFL.txt'))
-    page = (site/'guide'/'generate.html').read_text('utf-8')
-    assert all(f'href="../_static/fonts/{f.name}"' in page for f in files)
-    assert all((site/'_static'/'fonts'/f.name).exists() for f in files)
 
 def test_drawn_schemes_and_stored_plots_have_the_letters_of_the_site():
     assert tidy.LETTERS == letters.replace('"', "'")

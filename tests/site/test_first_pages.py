@@ -26,11 +26,6 @@ def grid(text, kind):
 
 # ---- the front page
 
-def test_a_wrong_number_of_lessons_fails_the_build():
-    page = [dict(cell_type='markdown', source='# Learn\n\n> 22 lessons, from text')]
-    assert [*rules.fold_problems(page, 'learn')] == [
-        ('counts', f'learn.ipynb: it says 22 lessons, there are {len(lessons)}')]
-
 def test_the_front_page_says_what_the_book_is_and_counts_what_is_there(parts):
     from attention_nb import FAMILIES
     lead = promise('index')
@@ -43,25 +38,6 @@ def test_the_front_page_says_what_the_book_is_and_counts_what_is_there(parts):
     count = sum(rules.checks(rules.source(c)) for page in book for c in code_cells(page)
                 if not rules.exported(c))
     assert .9*count < int(said[1].replace(',', '')) < count, count
-
-def test_two_doors_lead_to_lessons_and_to_the_library(parts):
-    student,engineer = re.findall(r'sd-card-body.*?</div>\s*</div>',
-                                  parts['index'][parts['index'].index('page-cards doors'):],
-                                  re.S)[:2]
-    for door,links in ((student, ('00_model', '01_tokenizer', '03_attention')),
-                       (engineer, ('library', 'guide/quickstart'))):
-        assert [h for h in re.findall(r'href="([\w/]+)\.html"', door)] == [*links]
-    assert 'pip install attention_nb' in plain(engineer)
-
-def test_four_highlights_have_a_picture_and_lead_somewhere(parts):
-    found = grid(parts['index'], 'cards')
-    assert len(found) == 4 and len({where for where,_,_ in found}) == 4
-    for _,title,(said,picture) in found: assert len(said) > 40 and picture.endswith('.svg'), title
-    files = [root/'nbs'/'_sphinx'/'_static'/'cards'/picture.split('/')[-1]
-             for _,_,(_,picture) in found]
-    assert all(f.stat().st_size < 40_000 for f in files)
-    unused = {f.stem for f in quarto.CARDS.glob('*.svg')} - {f.stem for f in files}
-    assert unused == {l[:2] for l in lessons}
 
 def test_the_readme_has_the_lessons_the_commands_and_none_of_the_site():
     text = (root/'README.md').read_text(encoding='utf-8')

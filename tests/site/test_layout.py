@@ -1,6 +1,6 @@
 "Dark pages, the keyboard, what a reader has read, and paper; test_pages.py opens each page"
 import re
-import folds, pytest, rules
+import pytest, rules
 from helpers import full, short
 from helpers.book import cells, home, lessons, plain
 from helpers.looks import contrast, expect
@@ -12,28 +12,6 @@ def ready(page, url):
     page.goto(url)
     page.evaluate('window.MathJax?.startup?.promise.then(() => null)')
     return page
-
-def test_columns_are_told_from_sentences():
-    assert folds.is_table('first   18.8   0.97\nsecond   3.1   0.12\n')
-    assert folds.is_table('tensor([[0, 0],\n        [0, 1]])')
-    assert not folds.is_table('python and java    scripting\nthe python         monkey\n')
-    assert not folds.is_table('i 12  must 12  go 12\n') and not folds.is_table('Less: 12.7 %.\n')
-
-def test_code_and_what_it_prints_are_one_block_and_its_button_covers_nothing(page, address, lesson):
-    ready(page, f'{address}/{lesson}.html')
-    pair = page.locator('.cell:has(> .cell_input + .cell_output > .stream:first-child)').first
-    code,out = pair.locator('pre').first,pair.locator('.output pre').first
-    # both at one moment: figures above may still grow
-    above,below = pair.evaluate("""e => ['pre', '.output pre'].map(
-        s => e.querySelector(s).getBoundingClientRect().toJSON())""")
-    assert abs(above['bottom'] - below['top']) < 1 and above['left'] == below['left']
-    grounds = {e.evaluate('e => getComputedStyle(e).backgroundColor') for e in (code, out)}
-    assert len(grounds) == 2
-    code.hover()
-    line = code.evaluate("""e => { const r = document.createRange(); r.selectNodeContents(e)
-        return r.getClientRects()[0].top }""")
-    button = pair.locator('.copybtn').first
-    assert button.bounding_box()['y'] + button.bounding_box()['height'] <= line + 1
 
 def test_a_lesson_counts_as_read_once_its_end_was_seen(browser, address):
     "In this browser alone, and nothing moves"

@@ -4,7 +4,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 import package, pytest, rules
 from helpers import root
 from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
-                          home, labels, lessons, markdown, module_of, pages, plain, proofs,
+                          labels, lessons, markdown, module_of, pages, plain, proofs,
                           public_names, sidebar, top_bar)
 from helpers.looks import expect
 
@@ -87,11 +87,8 @@ def test_folds_are_labelled_and_proofs_gathered_with_their_claims(texts):
         assert sum(n for n,_ in found) == sum(int(c.split()[-2]) for c in claims)
         inside = [plain(c) for c in re.findall(r'<p class="claim">(.*?)</p>', text)]
         assert inside == [c for _,some in found for c in some]
-
-def test_a_section_has_one_line_of_proofs(texts):
-    "But for those with an output, which stay beside it"
-    for page in lessons:
-        for part in re.split(r'<h[1-6]\b', article(texts[page])):
+        if page not in lessons: continue
+        for part in re.split(r'<h[1-6]\b', article(text)):             # one line a section
             assert len(proofs(part)) <= 1, (page, plain(part)[:60])
 
 def there(page, found):
@@ -178,26 +175,6 @@ def test_the_map_below_each_opening_leads_to_all_lessons(texts):
         assert re.findall(r'href="(\w+)', every) == lessons
         assert wide.count('aria-current') == near.count('aria-current') == 1
     assert texts['learn'].count('class="book-map"') == 1
-
-def test_the_first_line_says_what_a_page_is(texts):
-    for page in texts:
-        top,kind = article(texts[page]).split('<h2')[0],rules.kind(page)
-        found = re.findall(r'<p class="page-kind">(.*?)</p>', article(texts[page]), re.S)
-        if kind is None: assert not found; continue
-        said,_,rest = plain(found[0]).partition(' · ')
-        if kind == 'lesson':
-            assert said == f'Lesson {rules.number(page)[0]}'
-            assert 30 <= int(rest.removesuffix(' minutes')) <= 70, rest
-        else: assert said == ('Notes' if kind == 'notes' else 'Library')
-        if page == 'notes/index': continue
-        if kind == 'library':
-            inner = page in rules.FOR_IMPLEMENTERS
-            own = [] if page in rules.ROOMS else [rules.room(page)]
-            assert rest == ' · '.join([*own, *['for implementers']*inner]), page
-            assert ('index.html' in found[0], 'class="for-implementers"' in found[0]) == (
-                bool(own), inner)
-        if kind in ('library', 'notes'):
-            assert f'{rules.lesson_of(page, cells(page))}.html' in top, page
 
 def test_a_room_shows_its_modules_and_the_library_the_rooms(texts):
     for page in texts:
@@ -310,30 +287,6 @@ def test_the_bar_is_in_words_and_in_sight_at_every_size(page, address):
         expect(page.locator('.bd-header .search-button__button:visible')).to_have_count(1)
         tall = page.locator('.bd-header').bounding_box()['height']
         assert tall <= 70, f'{tall} pixels at {width}'
-
-def test_the_menu_of_a_page_opens_over_it(page, address):
-    page.goto(f'{address}/03_attention.html')
-    menu = page.locator('.page-menu')
-    before = page.locator('h1').bounding_box()
-    menu.locator('summary').click()
-    expect(menu.get_by_text('Run it in Colab')).to_be_visible()
-    expect(menu.get_by_text('Print with hints and answers')).to_be_visible()
-    assert page.locator('h1').bounding_box() == before
-
-def test_search_leads_to_the_page_of_the_name(page, address):
-    for name in ('scaled_dot_product_attention', 'KVCache'):
-        page.goto(f'{address}/search.html?q={name}')
-        page.locator('#search-results li a').first.click()
-        expect(page).to_have_url(re.compile(rf'/api/{name}\.html'))
-        expect(page.locator('dt.sig').first).to_be_visible()
-
-def test_search_finds_words_of_the_text(page, address):
-    lesson = home()['simple_attention'][0][:2]
-    page.goto(f'{address}/search.html?q=softmax')
-    expect(page.locator(f'#search-results a[href^="{lesson}"]').first).to_be_visible()
-    page.goto(f'{address}/search.html?q=zweihundertfach')
-    expect(page.locator('#search-results')).to_contain_text('did not match any documents')
-    expect(page.locator('#search-results ul.search li')).to_have_count(0)
 
 def test_code_can_be_copied_a_proof_opens_and_a_note_stands_beside_its_code(page, address):
     page.goto(f'{address}/attention.html')                      # leads to the page with the number

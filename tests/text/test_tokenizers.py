@@ -239,20 +239,6 @@ def test_a_panic_of_tokenizers_names_the_file_also_from_a_copy(copied, tmp_path)
         assert str(e.value).startswith(str(tmp_path/'tokenizer.json'))
     with pytest.raises(TypeError): tok.encode(3)
 
-def test_our_own_files_are_loaded_by_load_tokenizer(tmp_path):
-    for own in (WordTokenizer.train(scripts), BPETokenizer.train(scripts, 300, special=['<a>'])):
-        for name,source in (('mine.json', tmp_path/'mine.json'), ('tokenizer.json', tmp_path)):
-            own.save(tmp_path/name)
-            found = load_tokenizer(source)
-            assert type(found) is type(own) and found._state() == own._state()
-    words = WordTokenizer.train(scripts)
-    words.save(tmp_path/'words.json')
-    for n,source in enumerate((words, tmp_path/'words.json')):
-        save_tokenizer(source, tmp_path/f'saved{n}')
-        assert load_tokenizer(tmp_path/f'saved{n}')._state() == words._state()
-    (tmp_path/'mine.json').write_text('{"type": "BPETokenizer"}')
-    with pytest.raises(ValueError, match='mine.json'): load_tokenizer(tmp_path/'mine.json')
-
 @pytest.mark.parametrize('special', [(), ('<a>', '<a><b>', '<b>', '>x', ' ')])
 def test_our_byte_pairs_are_saved_for_others_with_the_same_ids(special, tmp_path):
     own = BPETokenizer.train(scripts*3, 400, special=special)

@@ -4,10 +4,7 @@ tests/project/test_types.py compares. Never run.
 from typing import Any
 import attention_nb as nb
 from attention_nb.checkpoints.save import save_tensors
-from attention_nb.checkpoints.schema import Family, Part, Rule
 from attention_nb.checkpoints.source import open_source
-from attention_nb.layers.torch_interop import AppendedAttention
-from attention_nb.models.blocks import Block
 import torch
 from torch import Tensor, nn
 
@@ -41,7 +38,6 @@ def layers()->None:
     nb.MultiHeadAttention(8)                                             # error
     nb.MultiHeadAttention(8, 2, num_heads=2)                             # error
     nb.MultiHeadAttention(8, 2, dropuot=.1)                              # error
-    AppendedAttention(8, 2, dropuot=.1)                       # error
     layer(x, caual=True)                                                 # error
     layer([1.,2.])                                                       # error
     layer(x, need_weights='all')                                         # error
@@ -115,19 +111,12 @@ def models()->None:
     nb.stream(model, ids, 3, return_scores=True)                         # error
     nb.stream(model, ids, 3, tokenizer='words')                          # error
     nb.generate(torch.nn.Linear(2, 2), ids, 3)                           # error
-    Block(cfg)([1.,2.])                                               # error
     model.save_pretrained('folder', famly='llama')                       # error
     print(pair, scored, text)
 
 def published()->None:
     nb.load_pretrained('minilm', dtype='float32')                        # error
     nb.load_pretrained('minilm').forward(mask=None)                      # error
-    Part({}, write=lambda cfg: {})                           # error
-    Part({}, lambda c: c, shraed={})                         # error
-    Rule('a', ('b',), when=3)                                # error
-    Rule('a', ('b',), spair=True)                            # error
-    Family('a', 'A', {}, {}, {}, (), (), prefx='model')      # error
-    Family('a', 'A', {}, {}, {}, ())                         # error
     nb.FAMILIES['llama'].titel                                           # error
     nb.config_to_hf(nb.FAMILIES['llama'])                                # error
     save_tensors({}, {}, 'folder', max_shard_size='5GB')       # error

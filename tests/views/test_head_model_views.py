@@ -60,27 +60,6 @@ def test_colours_are_seen_on_their_paper_and_a_line_of_seven_hundredths_is(open_
         *ink,alpha = page.locator('canvas').evaluate(strongest)
         assert contrast(paper + alpha/255*(np.array(ink)/255-paper), paper) >= 1.2
 
-def test_one_head_alone_is_drawn_in_the_colour_of_weights(open_view):
-    page = open_view(head_view(weights(1, 3), words, heads=1))
-    one,other = (page.locator('.heads button').nth(n) for n in (2, 1))
-    border = 'b => getComputedStyle(b).borderTopColor'
-    for theme in themes(page):
-        weight = dict(dark=(185, 165, 227), light=(107, 79, 160))[theme]
-        assert page.locator('canvas').evaluate(strongest)[:3] == pytest.approx([*weight], abs=3)
-        assert one.evaluate(border) == f'rgb{weight}'
-    page.emulate_media(color_scheme='light')
-    other.click()                                       # two: each has its own again
-    expect(page.locator('.heads.one')).to_have_count(0)
-    expect(one).to_have_css('border-top-color', 'rgb(45, 0, 240)')
-
-def test_heads_beyond_twelve_are_dashed_and_numbered(open_view):
-    page = open_view(head_view(weights(1, 30), words))
-    names,styles,colours = zip(*page.locator('.heads button').evaluate_all("""all => all.map(b =>
-        (s => [b.textContent, s.borderTopStyle, s.borderTopColor])(getComputedStyle(b)))""")[1:])
-    assert [*names] == [str(h) for h in range(30)]
-    assert [*styles] == ['solid']*12 + ['dashed']*12 + ['dotted']*6
-    assert len({*zip(styles, colours)}) == 30
-
 # ---- head view
 
 def box(locator):
@@ -313,23 +292,6 @@ def test_a_head_opens_in_place_and_is_scrolled_to(open_view):
     f.get_by_label('close').click()
     expect(large).to_have_count(0)
     expect(chosen).to_be_focused()
-
-def test_on_a_phone_thumbnails_keep_their_size_and_scroll_in_their_box(open_view):
-    page = open_view(model_view(weights(2, 12), words), width=390, height=800)
-    head(page, 0, 0).click()
-    for h in (0, 11): assert head(page, 1, h).bounding_box()['width'] >= 40
-    # nothing of it is hidden
-    assert page.locator('.grid canvas').first.evaluate(
-        'e => Math.abs(e.offsetWidth - e.parentElement.offsetWidth)') <= 3
-    assert page.evaluate('document.documentElement.scrollWidth') <= 390
-    large = box(page.locator('.large'))
-    assert 0 <= large[0] and large[2] <= 390
-    expect(page.locator('.axes.cut')).to_be_attached()
-    head(page, 0, 11).scroll_into_view_if_needed()
-    expect(page.locator('.axes:not(.cut)')).to_be_attached()
-    assert box(head(page, 0, 11))[2] <= 390
-    assert box(page.locator('.large')) == large                          # it stays in sight
-    assert box(page.locator('.layer').first)[0] >= 0
 
 # ---- tokens
 

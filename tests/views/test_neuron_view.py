@@ -224,24 +224,6 @@ def test_largest_first_sorts_keys_by_weight_and_neurons_by_product(open_view):
     page.get_by_label('largest first').uncheck()
     assert grid(page) == before
 
-def test_names_stand_beside_numbers_and_nothing_is_wider_than_the_page(open_view):
-    torch.manual_seed(0)
-    q = torch.randn(2,2,11,64)
-    long = [*'i must go back to my ship and to my'.split(), 'circumnavigation_of_the_world']
-    view = neuron_view(q, q, long, v=q, causal=True, softcap=9., bias=torch.randn(11, 11),
-                       sinks=torch.zeros(2))
-    looks = """t => {
-        const {scrollWidth, clientWidth} = t.parentElement, rows = [...t.tBodies[0].rows]
-        const edge = (cell, side) => cell.getBoundingClientRect()[side]
-        return [document.documentElement.scrollWidth <= innerWidth, scrollWidth <= clientWidth,
-            Math.max(...rows.map(r => Math.abs(edge(r.cells[0], 'right')
-                                               - edge(r.cells[1], 'left')))) <= 1,
-            Math.max(...rows.map(r => r.offsetHeight)) <= 23] }"""
-    for width in (390, 760, 1400):
-        page = open_view(view, width=width)
-        for step,found in page.evaluate(at_every_step % looks):
-            assert found == [True]*4, (width, step)
-
 @pytest.mark.parametrize('family', short(['bert', 'llama'], ['bert', 'gpt2', 'llama']))
 def test_the_weights_are_the_recorded_ones(family):
     "Of absolute places without a mask, with one, and of turned ones with shared keys"
