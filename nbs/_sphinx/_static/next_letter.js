@@ -8,6 +8,7 @@ if (!box?.dataset.letters) return
 const {ask, reading, hold} = attentionNb.inside
 const {folder, letters: file, views} = box.dataset
 const still = matchMedia('(prefers-reduced-motion)')
+const room = views === 'all' ? 80 : 36                        // letters of the line that it writes
 const off = new Set()                                         // heads, as 'block.head'
 let text = '', written = '', turn = 0, temperature = 1, looked = null, writing = false
 
@@ -33,9 +34,8 @@ const panel = make('div', {className: 'next-letter', role: 'group', ariaLabel: '
     make('p', {}, make('b', {}, 'What comes next'), ' after ', after), write), bars,
   ...views === 'all' ? [read, heads, make('label', {}, 'temperature ', warm, ' ', degree)] : [],
   line)
-const about = make('p', {className: 'next-about'}, 'The next letter is guessed by a second model, '
-  + 'the decoder of ', make('a', {href: box.dataset.lesson}, 'lesson 12'), ': 100,928 weights, '
-  + 'half a minute of Shakespeare. It sees letters alone, and errs often.')
+const about = make('p', {className: 'next-about'},
+  make('a', {href: box.dataset.lesson}, "Lesson 12's decoder"), ' guesses: it knows Shakespeare.')
 box.append(panel, about)
 
 const options = without => ({temperature, without: without.map(at => at.split('.').map(Number))})
@@ -90,7 +90,8 @@ async function writeOn() {
     let at = 0
     for (let all = p[0]; all < dice && at < p.length - 1;) all += p[++at]
     written += letters[at]
-    line.replaceChildren(`… ${text.slice(-24)}`, make('b', {}, written.replaceAll('\n', ' / ')))
+    const own = written.replaceAll('\n', ' / ').slice(-room), before = room - own.length
+    line.replaceChildren(before > 0 ? text.slice(-before) : '', make('b', {}, own))
     if (!still.matches) await new Promise(done => setTimeout(done, 60))
   }
   stop()
