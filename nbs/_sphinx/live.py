@@ -41,10 +41,16 @@ def trained(app):
     stamp = fresh.of_files(lib/'figures'/'next_letter.py', lib/'simple'/'decoder.py')
     return Path(app.doctreedir).parent/'letters'/stamp[:12]
 
+def wanted(app):
+    "Whether this build has a page on which a letter is guessed"
+    pages = (Path(app.srcdir)/f'{name}.ipynb' for name in GUESSES)
+    return app.builder.name == 'html' and any(
+        p.exists() and '<!-- live' in p.read_text(encoding='utf-8') for p in pages)
+
 def train(app):
-    "Begin to train the decoder that guesses letters, if it is not there"
+    "Begin to train the decoder that guesses letters, if it is wanted and not there"
     folder = trained(app)
-    if app.builder.name != 'html' or any(folder.glob('*.safetensors')): return
+    if not wanted(app) or any(folder.glob('*.safetensors')): return
     shutil.rmtree(folder.parent, ignore_errors=True)
     app.training = subprocess.Popen([sys.executable, '-c', TRAIN, str(folder)],
                                     env={**os.environ, 'OMP_NUM_THREADS': '1'})
@@ -73,7 +79,7 @@ def put(app, exception):
     folder,found = made(app)
     target = Path(app.outdir)/'_static'/'live'
     target.mkdir(parents=True, exist_ok=True)
-    files = [*(folder/'files').iterdir(), decoder(app)]
+    files = [*(folder/'files').iterdir(), *([decoder(app)] if wanted(app) else [])]
     for old in {p.name for p in target.iterdir()} - {p.name for p in files}: (target/old).unlink()
     for path in files: shutil.copyfile(path, target/path.name)
     shutil.copyfile(Path(__file__).parent/'offline.js', Path(app.outdir)/'offline.js')
