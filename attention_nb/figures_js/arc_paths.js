@@ -22,6 +22,6 @@ function arcPath([x, top, foot], [u, above, below], w, {room, width, old}) {
 // Straight up, for what the marks around a sentence take
 function parkedPath([x, top], w, marks, width) {
   return [svgElement("path", {...inkOf(w), d: `M${x} ${top} V82`}),
-          svgElement("text", {x: Math.max(70, Math.min(width - 70, x)), y: 74},
+          svgElement("text", {x: Math.max(90, Math.min(width - 90, x)), y: 74},
                      `${percent(w)} on ${marks.join(" and ")}`)];
 }

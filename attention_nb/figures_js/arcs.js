@@ -22,7 +22,7 @@ views.arcs = async (root, first) => {
   // ---- the parts of the page
   const svg = svgElement("svg", {"aria-hidden": "true"});
   const row = make("div.words", {role: "listbox", ariaLabel: "words; arrow keys move"});
-  const status = make("p.says", {role: "status", ariaLive: "polite"});
+  const status = make("p.says", {role: "status", ariaLive: "off"});   // until somebody touches it
   const editor = sentenceField({tokens: () => tokens, text: () => d.text, point,
     leave: () => words[state.query].focus(),
     change: () => { touch(); row.hidden = editor.isOpen(); fit(); draw(); }});
@@ -158,7 +158,7 @@ views.arcs = async (root, first) => {
     for (const [n, button] of buttons.entries()) {
       const i = state.touched ? query : asks(n);
       button.ariaPressed = String(n === head && !state.off);
-      button.lastChild.textContent = `${clip(i)} ← ${clip(goes(n, i))}`;
+      button.lastChild.textContent = editor.isRead() ? `${clip(i)} ← ${clip(goes(n, i))}` : "…";
     }
     const point = matchMedia("(hover: none)").matches ? "Tap any word" : "Point at any word";
     change.hidden = !globalThis.onsentence || editor.isOpen();
@@ -179,6 +179,7 @@ views.arcs = async (root, first) => {
       word.style.setProperty("--share", Math.sqrt(shares[j]));
       word.lastChild.textContent = shares[j] >= 0.03 ? percent(shares[j]) : "";
     }
+    if (!editor.isRead()) return status.replaceChildren("The model has not read this yet.");
     if (state.off) return status.replaceChildren("This head is switched off: its arcs are gone.");
     const bold = i => make("b", {}, clip(i)), was = wasShare(best) ?? shares[best];
     status.replaceChildren(bold(query), ` takes ${percent(shares[best])} from `, bold(best),
@@ -195,7 +196,7 @@ views.arcs = async (root, first) => {
     line.style.minHeight = line.offsetHeight + "px";             // what stands below does not move
     take(stored[scene = (scene + 1) % stored.length]);
   }, 4000);
-  function touch() { state.touched = true; clearInterval(turn); }
+  function touch() { state.touched = true; status.ariaLive = "polite"; clearInterval(turn); }
   for (const e of ["pointerdown", "pointermove", "keydown"]) root.addEventListener(e, touch);
   await take(first);
   new ResizeObserver(() => { fit(); draw(); }).observe(root);

@@ -22,7 +22,11 @@ def claim(fold):
     return (m[1], int(m[2])) if m and not _answer.fullmatch(m[0]) else None
 
 def text(label):
-    return re.sub(r'`([^`]+)`', r'<code>\1</code>', html.escape(label, quote=False))
+    "HTML of a line in which `code` and *emphasis* are marked"
+    parts = re.split(r'`([^`]+)`', html.escape(label, quote=False))
+    return ''.join(f'<code>{part}</code>' if n % 2 else
+                   re.sub(r'(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])', r'<em>\1</em>', part)
+                   for n,part in enumerate(parts))
 
 def said(label, kind):
     return nodes.raw('', f'<p class="{kind}">{text(label)}</p>', format='html')

@@ -20,6 +20,11 @@ function make(tag, properties = {}, ...children) {
 const shown = c => ({' ': '␣', '\n': '↵'})[c] ?? c
 const named = c => ({' ': 'space', '\n': 'new line'})[c] ?? c
 const cent = w => `${Math.round(100*w)}\u00a0%`
+// The last words of a text, in about `n` letters
+const ending = (text, n) => {
+  const line = text.replaceAll('\n', ' / ')
+  return line.length > n ? `… ${line.slice(-n).replace(/^\S*\s+(?=\S)/, '')}` : line
+}
 const sum = list => list.reduce((a, b) => a + b, 0)
 
 const after = make('q'), bars = make('ol'), line = make('p', {className: 'next-text'})
@@ -32,7 +37,8 @@ const degree = make('output', {}, '1.0')
 const panel = make('div', {className: 'next-letter', role: 'group', ariaLabel: 'what comes next'},
   make('div', {className: 'next-head'},
     make('p', {}, make('b', {}, 'What comes next'), ' after ', after), write), bars,
-  ...views === 'all' ? [read, heads, make('label', {}, 'temperature ', warm, ' ', degree)] : [],
+  ...views === 'all' ? [read, make('p', {}, 'Colour: letters that its heads look at. Switch a head '
+    + 'off, and a line in each bar shows what it was.'), heads, make('label', {}, 'temperature ', warm, ' ', degree)] : [],
   line)
 const about = make('p', {className: 'next-about'},
   make('a', {href: box.dataset.lesson}, "Lesson 12's decoder"), ' guesses: it knows Shakespeare.')
@@ -48,7 +54,7 @@ async function draw() {
 }
 function show({letters, p, read: seen, weights}, before) {
   const best = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, 5)
-  after.textContent = seen.slice(-14).join('').trimStart().replaceAll('\n', ' / ')
+  after.textContent = ending(seen.join(''), 16).trimEnd()
   bars.replaceChildren(...best.map(i => {
     const item = make('li', {}, make('b', {ariaLabel: named(letters[i])}, shown(letters[i])),
       make('i', {className: off.size ? 'was' : ''}), make('span', {}, cent(p[i])))
@@ -66,19 +72,23 @@ function show({letters, p, read: seen, weights}, before) {
     return letter
   }))
   if (heads.childElementCount !== all.length) heads.replaceChildren(...all.map(([at]) => {
-    const look = to => () => { looked = to; draw() }
-    return make('button', {type: 'button', onclick: () => { toggle(at) }, onpointerenter: look(at),
-      onpointerleave: look(null), onfocus: look(at), onblur: look(null)},
-      `head ${at.split('.').map(n => +n + 1).join('.')}`)
+    const look = to => { looked = to; draw() }
+    return make('button', {type: 'button', onclick: () => toggle(at),
+      onpointerenter: e => e.pointerType === 'mouse' && look(at), onpointerleave: () => look(null),
+      onfocus: e => e.target.matches(':focus-visible') && look(at), onblur: () => look(null)},
+      `head ${at}`)
   }))
   for (const [n, [at]] of all.entries()) heads.children[n].ariaPressed = String(!off.has(at))
 }
 function toggle(at) {
+  hold()
+  looked = null
   off.has(at) ? off.delete(at) : off.add(at)
   draw()
 }
 
-// Letter after letter, each drawn by its chance, until somebody stops it or chooses another word
+// Letter after letter, each drawn by its chance, until somebody stops it or chooses another word;
+// without a choice of temperature it is that of the samples in the lesson
 async function writeOn() {
   if (writing) return void stop()
   writing = true
@@ -86,14 +96,16 @@ async function writeOn() {
   written = ''
   hold()
   for (let n = 0; n < 60 && writing; n++) {
-    const {letters, p} = await draw(), dice = Math.random()
+    const {letters, p} = await draw(), chances = p.map(w => w ** (views === 'all' ? 1 : 1/.7))
+    const dice = Math.random()*sum(chances)
     let at = 0
-    for (let all = p[0]; all < dice && at < p.length - 1;) all += p[++at]
+    for (let all = chances[0]; all < dice && at < p.length - 1;) all += chances[++at]
     written += letters[at]
-    const own = written.replaceAll('\n', ' / ').slice(-room), before = room - own.length
+    const own = ending(written, room), before = room - own.length
     line.replaceChildren(before > 0 ? text.slice(-before) : '', make('b', {}, own))
     if (!still.matches) await new Promise(done => setTimeout(done, 60))
   }
+  draw()
   stop()
 }
 function stop() {
@@ -110,6 +122,7 @@ function follow() {
   draw()
 }
 warm.oninput = () => {
+  hold()
   temperature = +warm.value
   degree.textContent = temperature.toFixed(1)
   draw()

@@ -10,7 +10,7 @@ addEventListener('DOMContentLoaded', () => {
   window.MathJax?.startup?.promise?.then(fit)
   addEventListener('resize', fit)
   // A long name in a table breaks behind an underscore or a dot
-  for (const name of document.querySelectorAll('td code .pre'))
+  for (const name of document.querySelectorAll('td:not(.api-table td:first-child) code .pre'))
     name.replaceChildren(...name.textContent.split(/(?<=[_.])(?=\w)/)
       .flatMap((part, n) => n ? [document.createElement('wbr'), part] : [part]))
   // What a citation or a footnote says, beside the pointer or the focused link
@@ -33,6 +33,14 @@ addEventListener('DOMContentLoaded', () => {
   })
   addEventListener('click', e => {
     if (menu?.open && !e.target.closest('.page-menu > summary')) menu.open = false
+  })
+  menu?.addEventListener('focusout', e => {
+    if (e.relatedTarget && !menu.contains(e.relatedTarget)) menu.open = false
+  })
+  menu?.addEventListener('keydown', e => {
+    if (e.key !== 'Escape' || !menu.open) return
+    menu.open = false
+    menu.querySelector('summary').focus()
   })
   // The sidebar shows where one is
   const side = document.querySelector('.bd-sidebar-primary')
@@ -83,19 +91,21 @@ addEventListener('DOMContentLoaded', () => {
   }
   const asks = e => [...e.querySelectorAll(':scope > strong')]
     .some(s => s.textContent.startsWith('Predict'))
-  // The outputs of the cells behind a question, the text that tells them, and figures behind this
-  // text whose code is not shown; where a figure to move is to give the answer, nothing is shut
+  // The outputs of the cells behind a question, the text that tells them, up to its checks if they
+  // come next, and figures behind this text whose code is not shown; where a figure to move is to
+  // give the answer, nothing is shut
   const results = e => {
     const outs = []
-    let told
+    let told, rest = []
     for (e = e.nextElementSibling; e && !e.matches('section') && !asks(e);
          e = e.nextElementSibling) {
       if (e.matches(told ? '.cell:not(:has(.cell_input))' : '.cell'))
         outs.push(...e.querySelectorAll(':scope > .cell_output'))
       if (!told && outs.some(out => out.querySelector('iframe'))) return []
-      if (!e.matches('p') || !outs.length) continue
-      if (told) break
-      outs.push(told = e)
+      if (told && e.matches('details.proofs')) { outs.push(...rest); rest = [] }
+      if (told && e.matches('.cell:has(.cell_input)')) break
+      if (!e.matches('p, ul, ol, .math') || !outs.length) continue
+      told ? rest.push(e) : outs.push(told = e)
     }
     return outs
   }
