@@ -18,7 +18,7 @@ from ..checks import Attended, checked_integer
 from .head_scores import model_heads, ModelHead, own_heads
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
-from .steps import mesh_of
+from .steps import is_absorbed, mesh_of
 from ..models.transformer import Transformer
 
 # %% ../../nbs/recording/patching.ipynb #6a1f0c07
@@ -54,12 +54,6 @@ def _replacement(value:Any, head:ModelHead, where:str)->Tensor|None:
     if not value.is_floating_point() or not value.isfinite().all():
         raise ValueError(f"{where} must be finite numbers of floating point, got {value.dtype}")
     return value
-
-def _absorbed(layer:AttentionLayer, k:Tensor)->bool:
-    "Return whether a layer attends to latents, so that the output of its heads is no value yet"
-    if not isinstance(layer, LatentAttention): return False
-    own = layer.n_heads,layer.nope_dim+layer.rope_dim
-    return (k.shape[1],k.shape[-1]) != own
 
 def _expand(z:Tensor|None, old:Tensor, where:str, absorbed:bool)->Tensor:
     "Return what replaces `old`, (B, L, Ev)"
@@ -102,7 +96,7 @@ def patch_heads(model:nn.Module, heads:_Replacements)->Generator[nn.Module]:
         replacements.setdefault(head.layer, []).append(replacement)
     def patch(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
         out = attended[0] if isinstance(attended, tuple) else attended
-        new,absorbed = out.clone(),_absorbed(layer, call.k)
+        new,absorbed = out.clone(),is_absorbed(layer, call)
         for head,where,z in replacements[layer]:
             for h in own_heads(layer, [head]): new[:,h] = _expand(z, out[:,h], where, absorbed)
         return (new,attended[1]) if isinstance(attended, tuple) else new

@@ -20,8 +20,9 @@ from ..checks import checked_integer, checked_integers
 from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
-from .steps import (kept_options, LayerSteps, mesh_of, module_names,
-                                          RecordedAttention, Step, to_bhld, to_cpu_float)
+from .steps import (is_absorbed, kept_options, LayerSteps, mesh_of,
+                                          module_names, RecordedAttention, Step, to_bhld,
+                                          to_cpu_float)
 from .third_party import (is_cross_attention, is_transformers_attention,
                                                 record_torch, record_transformers, SharedContext,
                                                 supported)
@@ -123,7 +124,8 @@ class Recording:
                 if (out := layer.out()) is not None}
         if len(outs) < len(self):
             raise ValueError("the outputs of heads are known in models of attention_nb only, each "
-                             "attention called once for a token")
+                             "attention called once for a token; a LatentAttention with a cache "
+                             "needs absorbed=False")
         return outs
 
     def neurons(self, batch:int=0, kind:str|None=None, layers:list[int]|None=None)->dict[str,Any]:
@@ -288,7 +290,8 @@ class Recorder:
             self.checked.add(layer)
             _check_output(layer, q, k, v, options, out)
         past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
-        self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross, out=out)
+        self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross,
+                         out=None if is_absorbed(layer, call) else out)
 
 def _is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"
