@@ -32,7 +32,7 @@ for argv in (['--help'], ['time flies', '--no-open', '--out', 'old.svg'],
 def test_without_pyarrow_nothing_is_loaded_before_the_error(tmp_path, monkeypatch, capsys):
     import attention_nb.views.command as c, importlib.util
     (tmp_path/'lines.txt').write_text('one line')
-    monkeypatch.setattr(c, 'open_model', lambda name: pytest.fail('a model is loaded'))
+    monkeypatch.setattr(c, 'open_model', lambda name, head: pytest.fail('a model is loaded'))
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, 'find_spec', lambda name: name != 'pyarrow' and real(name))
     assert main(['--file', str(tmp_path/'lines.txt'), '--scores', str(tmp_path/'a.parquet')]) == 1
