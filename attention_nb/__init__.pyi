@@ -77,7 +77,6 @@ from .recording.head_scores import first_token as first_token
 from .recording.head_scores import induction as induction
 from .recording.head_scores import next_token as next_token
 from .recording.head_scores import previous_token as previous_token
-from .recording.head_scores import remove_heads as remove_heads
 from .recording.head_scores import same_token as same_token
 from .recording.head_scores import save_scores as save_scores
 from .recording.head_scores import score_heads as score_heads
@@ -86,6 +85,7 @@ from .recording.look import load_hf as load_hf
 from .recording.look import look as look
 from .recording.patching import attribute_logit as attribute_logit
 from .recording.patching import patch_heads as patch_heads
+from .recording.patching import remove_heads as remove_heads
 from .recording.recorder import Recording as Recording
 from .recording.recorder import record as record
 from .simple.attention import simple_attention as simple_attention
@@ -124,8 +124,8 @@ __all__ = [
     'Rope', 'alibi_bias', 'apply_rope', 'relative_bias', 'quantize', 'SelfAttention', 'TorchInterface', 'from_torch',
     'to_torch', 'ExpertsConfig', 'TransformerConfig', 'generate', 'stream', 'Batcher', 'Transformer',
     'attention_entropy', 'attention_flow', 'attention_rollout', 'first_token', 'induction', 'next_token',
-    'previous_token', 'remove_heads', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look',
-    'attribute_logit', 'patch_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
+    'previous_token', 'same_token', 'save_scores', 'score_heads', 'separator_mass', 'load_hf', 'look',
+    'attribute_logit', 'patch_heads', 'remove_heads', 'Recording', 'record', 'simple_attention', 'SimpleDecoder',
     'SimpleMultiHeadAttention', 'BPETokenizer', 'Embeddings', 'cosine_similarity', 'sinusoidal_positions',
     'WordVectors', 'load_glove', 'WordTokenizer', 'PackedTexts', 'train', 'add_lora', 'merge_lora', 'head_view',
     'model_view', 'show_attention', 'show_tokens', 'image_view', 'neuron_view', 'View', 'show_mask', 'show_weights'

@@ -1,4 +1,4 @@
-"""Score attention heads, and remove them
+"""Score attention heads, and follow attention through the layers
 
 Docs: https://attention-nb.github.io/attention_nb/recording/head_scores.html.md"""
 
@@ -6,22 +6,18 @@ Docs: https://attention-nb.github.io/attention_nb/recording/head_scores.html.md"
 
 # %% auto #0
 __all__ = ['previous_token', 'next_token', 'same_token', 'attention_entropy', 'separator_mass', 'first_token', 'induction',
-           'attention_rollout', 'attention_flow', 'score_heads', 'save_scores', 'remove_heads']
+           'attention_rollout', 'attention_flow', 'score_heads', 'save_scores']
 
 # %% ../../nbs/recording/head_scores.ipynb #fce69ae2
-import contextlib, csv, importlib.util, io, math, re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import csv, importlib.util, io, math, re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 import numpy as np
 import torch
-from torch import Tensor, nn
-from ..checks import Attended, checked_integer, checked_integers
+from torch import Tensor
+from ..checks import checked_integers
 from .inputs import readable_tokens, stacked_weights, weight_layers
-from ..layers.latent import LatentAttention
-from ..layers.base import attention_hooks, AttentionLayer, LayerCall
-from ..layers.multihead import MultiHeadAttention
-from .steps import mesh_of, module_names
 from ..text.vocabulary import save_whole
 
 # %% ../../nbs/recording/head_scores.ipynb #5722dad2
@@ -95,23 +91,30 @@ def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     w = stacked_weights(weights).float()
     return torch.special.entr(w).sum(-1).mean(-1)
 
-def separator_mass(
-        weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
-        separators:tuple[str,...]=('[CLS]','[SEP]','<s>','</s>','<|endoftext|>'))->Tensor:
+def separator_mass(weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
+                   separators:Collection[str]|None=None)->Tensor:
     """Return the mean weight that a query gives to separators
 
     Args:
         weights: (..., L, S)
         k_tokens: S key tokens
-        separators: Tokens that separate
+        separators: None: tokens of the form [SEP], <eos> or <|im_end|>
 
     Returns:
         (...), from 0 to 1
     """
     w = stacked_weights(weights).float()
     readable_tokens(k_tokens, w.shape[-1], 'k_tokens')    # checks them
-    readable_tokens(separators, None, 'separators')
-    return w[..., torch.tensor([t in separators for t in k_tokens])].sum(-1).mean(-1)
+    return w[...,_is_separator(k_tokens, separators)].sum(-1).mean(-1)
+
+def _is_separator(tokens:Sequence[str], separators:Collection[str]|None)->Tensor:
+    "Return whether each token is a separator, bool (S,)"
+    if separators is not None: readable_tokens(separators, None, 'separators')    # checks them
+    return torch.tensor([bool(_special_form.fullmatch(t)) if separators is None
+                         else t in separators for t in tokens])
+
+# special tokens of known tokenizers; an unknown or masked word is a word
+_special_form = re.compile(r'\[(?!UNK|MASK)/?[A-Z]+\]|<(?!unk|mask)[^<>\s]+>')
 
 # %% ../../nbs/recording/head_scores.ipynb #c4830fb9
 def first_token(weights:Tensor|Sequence[Tensor])->Tensor:
@@ -201,12 +204,13 @@ _flow_unit = 2**40      # widths are integers in 1/2**40, which networkx adds wi
 
 # %% ../../nbs/recording/head_scores.ipynb #56452953
 def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
-                progress:bool=False)->dict[str,_Array]:
+                separators:Collection[str]|None=None, progress:bool=False)->dict[str,_Array]:
     """Return a table of the scores of all heads on many texts
 
     Args:
         texts: What `see` takes, one after another
         see: From a text to what `look` gives: `lambda t: look(t, model, tok)`
+        separators: As in `separator_mass`
         progress: Show a progress bar
 
     Returns:
@@ -215,14 +219,14 @@ def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
     from tqdm.auto import tqdm
     rows:list[dict[str,Any]] = []
     for n,text in enumerate(tqdm(texts, unit='text', disable=not progress)):
-        try: rows += [dict(text=n)|row for row in _rows_of(see(text))]
+        try: rows += [dict(text=n)|row for row in _rows_of(see(text), separators)]
         except ValueError as e: raise ValueError(f"text {n}: {e}") from e
     if not rows: raise ValueError("texts must be at least one, got none")
     return {name: np.concatenate([np.broadcast_to(r[name], r['head'].shape) for r in rows])
             for name in rows[0]}
 
 # %% ../../nbs/recording/head_scores.ipynb #3394df25
-def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
+def _rows_of(seen:Any, separators:Collection[str]|None)->Iterator[dict[str,Any]]:
     "Return columns for each layer of each kind of attention of one text"
     for kind in seen.recording.kinds():
         shown = seen.shown(kind)
@@ -230,9 +234,10 @@ def _rows_of(seen:Any)->Iterator[dict[str,Any]]:
         names = [layer.name for layer in seen.recording.layers if layer.kind == kind]
         for l,(name,w) in enumerate(zip(names, weight_layers(shown['weights']), strict=True)):
             yield dict(kind=kind, layer=l, module=name, head=np.arange(len(w)), tokens=len(q),
-                       **_scored(w, q, q if k is None else k, kind != 'cross'))
+                       **_scored(w, q, q if k is None else k, kind != 'cross', separators))
 
-def _scored(w:Tensor, q:list[str], k:list[str], own:bool)->dict[str,_Array]:
+def _scored(w:Tensor, q:list[str], k:list[str], own:bool,
+            separators:Collection[str]|None)->dict[str,_Array]:
     "Return each score of the heads of a layer, (H,); NaN for what this text cannot have"
     several = len(q) > 1
     none = torch.full((len(w),), math.nan)
@@ -243,7 +248,8 @@ def _scored(w:Tensor, q:list[str], k:list[str], own:bool)->dict[str,_Array]:
         first_token=first_token(w) if several else none,
         induction=induction(w, q) if own and len(set(q)) < len(q) else none,
         attention_entropy=attention_entropy(w),
-        separator_mass=separator_mass(w, k)).items()}
+        separator_mass=separator_mass(w, k, separators) if _is_separator(k, separators).any()
+                       else none).items()}
 
 # %% ../../nbs/recording/head_scores.ipynb #3feba572
 def table_kind(path:Path)->str:
@@ -252,8 +258,7 @@ def table_kind(path:Path)->str:
     if kind not in ('.csv','.parquet'):
         raise ValueError(f"a table must end in .csv or .parquet, got {str(path)!r}")
     if kind == '.parquet' and not importlib.util.find_spec('pyarrow'):
-        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
-                          '.csv needs nothing')
+        raise ImportError("pyarrow is needed for .parquet: pip install pyarrow; .csv needs nothing")
     return kind
 
 # %% ../../nbs/recording/head_scores.ipynb #f24a39c0
@@ -287,92 +292,3 @@ def _as_parquet(table:dict[str,_Array])->bytes:
     out = io.BytesIO()
     parquet.write_table(pa.table({n: pa.array(c, from_pandas=True) for n,c in table.items()}), out)
     return out.getvalue()
-
-# %% ../../nbs/recording/head_scores.ipynb #b780f03e
-@contextlib.contextmanager
-def remove_heads(model:nn.Module, heads:Iterable[tuple[int|str,int]])->Generator[nn.Module]:
-    """Run a model without some heads: `with remove_heads(model, [(18, 6)]): ...`
-
-    Args:
-        model: Holds `MultiHeadAttention` or `LatentAttention` layers, as `Transformer` does
-        heads: (layer, head): a number in the model's order, or a name
-
-    Returns:
-        The model, while its heads are removed
-    """
-    removed:dict[AttentionLayer,list[int]] = {}
-    for h in model_heads(model, heads): removed.setdefault(h.layer, []).append(h.head)
-    def remove(layer:AttentionLayer, call:LayerCall, attended:Attended)->Attended:
-        out = attended[0] if isinstance(attended, tuple) else attended
-        heads = torch.tensor(own_heads(layer, removed[layer]), dtype=torch.long)
-        out = out.index_fill(1, heads.to(out.device), 0.)
-        return (out,attended[1]) if isinstance(attended, tuple) else out
-    with attention_hooks([*removed], remove): yield model
-
-# %% ../../nbs/recording/head_scores.ipynb #6a1f0c21
-class ModelHead(NamedTuple):
-    """A head of a model
-
-    Attributes:
-        layer: Its `MultiHeadAttention` or `LatentAttention`
-        name: The layer's name in the model
-        head: Counted over all processes
-    """
-    layer:Any
-    name:str
-    head:int
-
-def model_heads(model:nn.Module, heads:Any)->list[ModelHead]:
-    "Return the heads that pairs (layer, head) or (module name, head) name"
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a module, got {type(model).__name__}")
-    layers = {name: m for m,name in module_names(model).items()
-              if isinstance(m, (MultiHeadAttention,LatentAttention))}
-    if not layers:
-        own = ": attention_nb.from_hf makes one of it" if hasattr(model, 'config') else ''
-        raise ValueError("model must hold MultiHeadAttention or LatentAttention layers, "
-                         f"{type(model).__name__} has none{own}")
-    if not isinstance(heads, Iterable) or isinstance(heads, str):
-        raise TypeError(f"heads must be pairs (layer, head), got {heads!r}")
-    return [_model_head(layers, pair) for pair in heads]
-
-def _model_head(layers:dict[str,Any], pair:Any)->ModelHead:
-    "Return the head that a pair names"
-    if isinstance(pair, Tensor|np.ndarray): pair = pair.tolist()
-    if not isinstance(pair, tuple|list) or len(pair) != 2:
-        raise TypeError(f"heads must be pairs (layer, head), got {pair!r}")
-    layer,head = pair[0],checked_integer('head', pair[1], min=None)
-    if isinstance(layer, str): name = layer
-    else:
-        layer = checked_integer('layer', layer, min=None)
-        _check_one_stack([*layers])
-        if not 0 <= layer < len(layers):
-            raise ValueError(f"heads must be (layer, head) of {len(layers)} layers, counted from 0,"
-                             f" got {(layer, head)}")
-        name = [*layers][layer]
-    if name not in layers:
-        raise ValueError(f"heads must name attention layers, such as {next(iter(layers))!r}, "
-                         f"got {name!r}")
-    n = _all_heads(layers[name])
-    if not 0 <= head < n:
-        raise ValueError(f"heads must be (layer, head), layer {layer} has {n} heads, counted "
-                         f"from 0, got {(layer, head)}")
-    return ModelHead(layers[name], name, head)
-
-def _check_one_stack(names:list[str])->None:
-    "Raise a `ValueError` for layers of several stacks, whose numbers could be those of any"
-    stacks = {re.sub(r'\b\d+\b', '*', name) for name in names}
-    if len(stacks) > 1:
-        raise ValueError(f"the model has several stacks of attention layers, {sorted(stacks)}: "
-                         f"name the layer, as in ({names[0]!r}, 0)")
-
-def _all_heads(layer:Any)->int:
-    "Return the number of heads of a layer, also of one that is split over processes"
-    mesh = mesh_of(layer)
-    return int(layer.n_heads*(1 if mesh is None else mesh.size()))
-
-def own_heads(layer:Any, heads:list[int])->list[int]:
-    "Return those of the heads that this process has, counted as it counts them"
-    mesh = mesh_of(layer)
-    first = 0 if mesh is None else mesh.get_local_rank()*layer.n_heads
-    return [h-first for h in heads if first <= h < first+layer.n_heads]

@@ -45,13 +45,13 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
         w = w.float().contiguous()
         low,high = torch.aminmax(w)
         if not (low >= 0 and high <= 1.001):
-            raise ValueError(f"weights must be from 0 to 1, those of layer {l} go from {low:.4g} "
+            raise ValueError(f"{name} must be from 0 to 1, those of layer {l} go from {low:.4g} "
                              f"to {high:.4g} (scores must go through a softmax; dropout belongs "
                              "to training: call model.eval())")
         if out and w.shape[1:] != out[0].shape[1:]:
             _,L,S = out[0].shape
-            raise ValueError(f"all layers must have the shape (H, {L}, {S}) of the first, "
-                             f"got {tuple(w.shape)} in layer {l}")
+            raise ValueError(f"all layers of {name} must have the shape (H, {L}, {S}) of the "
+                             f"first, got {tuple(w.shape)} in layer {l}")
         out.append(w)
     return out
 

@@ -20,7 +20,7 @@ from ..checkpoints.pretrained import load_pretrained
 from ..checkpoints.tensors import need, read_object
 from ..checkpoints.tokenizers import load_tokenizer
 from .prepare import PreparedInput, prepare_transformer, Request
-from .prepare_hf import prepare_hf, takes
+from .prepare_hf import has_argument, prepare_hf
 from .recorder import record, Recording
 from ..models.decoding import evaluation_mode
 from ..models.transformer import Transformer
@@ -50,10 +50,14 @@ def _load(source:str|Path, head:bool|None, **options:Any)->tuple[Any,Any]:
     transformers = need('transformers')
     config = transformers.AutoConfig.from_pretrained(source, **options)
     published = getattr(transformers, next(iter(config.architectures or ()), ''), None)
+    if head and published is None:
+        raise ValueError(f"the config.json of {source} must name a class of transformers in "
+                         f"architectures for head=True, got {config.architectures}: load the model "
+                         "as AutoModelForCausalLM, or as what it is")
     with_head = config.is_encoder_decoder if head is None else head
     kind = published if with_head and published else transformers.AutoModel
     model = kind.from_pretrained(source, **options).eval()
-    only_text = takes(model, 'input_ids') and not takes(model, 'pixel_values')
+    only_text = has_argument(model, 'input_ids') and not has_argument(model, 'pixel_values')
     processor = transformers.AutoTokenizer if only_text else transformers.AutoProcessor
     return model, processor.from_pretrained(source, **options)
 
@@ -68,7 +72,7 @@ def open_model(source:str|Path, *, head:bool|None=None)->tuple[Any,Any]:
     Returns:
         The model, and its tokenizer or processor
     """
-    config = Path(source)/'config.json'
+    config = Path(source).expanduser()/'config.json'
     is_ours = source == 'smollm2' or Path(source).suffix == '.gguf' or (
         config.is_file() and read_object(config).get('model_type') == own_family.model_type)
     if not is_ours: return load_hf(source, head=head)
@@ -126,9 +130,9 @@ class Seen:
         kinds = self.recording.kinds() if kind is None else [kind]
         weights = {k: self.recording.weights(kind=k) for k in kinds}
         tokens,k_tokens = ({k: self._names(k)[n] for k in kinds} for n in (0,1))
-        shown:dict[str,Any] = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
-        if len(kinds) == 1: shown = {n: by_kind[kinds[0]] for n,by_kind in shown.items()}
-        return dict(**shown, split=self.split if kinds in (['self'], ['encoder']) else None)
+        arguments:dict[str,Any] = dict(weights=weights, tokens=tokens, k_tokens=k_tokens)
+        if len(kinds) == 1: arguments = {n: by_kind[kinds[0]] for n,by_kind in arguments.items()}
+        return dict(**arguments, split=self.split if kinds in (['self'], ['encoder']) else None)
 
     def neurons(self, kind:str|None=None, layers:list[int]|None=None)->dict[str,Any]:
         """Return the arguments of `neuron_view`
@@ -164,6 +168,7 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
     if isinstance(model, str|Path):
         model,processor = open_model(model, head=True if write else None)
         tokenizer = processor if tokenizer is None else tokenizer
+    model = getattr(model, '_orig_mod', model)      # of a compiled one
     if not (isinstance(model, Transformer)
             or isinstance(model, nn.Module) and hasattr(model, 'config')):
         raise TypeError("model must be a Transformer or a model of transformers, as in "
@@ -174,9 +179,9 @@ def look(text:Any, model:nn.Module|str|Path, tokenizer:Any=None, *, pair:str|Non
             prepared = prepare_transformer(request, model, tokenizer)
         else: prepared = prepare_hf(request, model, tokenizer)
         with record(model) as r: hidden = prepared.run()
-    return _named(prepared, r, hidden)
+    return _seen(prepared, r, hidden)
 
-def _named(prepared:PreparedInput, recording:Recording, hidden:tuple[Tensor,...])->Seen:
+def _seen(prepared:PreparedInput, recording:Recording, hidden:tuple[Tensor,...])->Seen:
     "Return what was recorded with the names of tokens and patches"
     picture = prepared.picture
     seen = Seen(prepared.names.get('text', []), prepared.split, recording, hidden,

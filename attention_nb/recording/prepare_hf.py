@@ -19,27 +19,32 @@ from .prepare import (Capabilities, check_length, check_request, n_to_write,
 from ..text.vocabulary import Tokenizer
 
 # %% ../../nbs/recording/prepare_hf.ipynb #4639ea8f
-def takes(model:nn.Module, name:str)->bool:
+def has_argument(model:nn.Module, name:str)->bool:
     "Return whether the `forward` of a model has a parameter of this name"
     return name in inspect.signature(type(model).forward).parameters
 
 def _is_text(x:Any, model:nn.Module)->bool:
     "Return whether `x` is a text; for a model that reads pictures too, not if it names a file"
-    if not isinstance(x, str) or not takes(model, 'input_ids'): return False
-    return not (takes(model, 'pixel_values') and os.path.isfile(x))
+    if not isinstance(x, str) or not has_argument(model, 'input_ids'): return False
+    return not (has_argument(model, 'pixel_values') and os.path.isfile(x))
 
 def _capabilities(model:Any)->Capabilities:
     "Return what a model can read and write, as its configuration says"
     target_config = model.config.get_text_config(decoder=True)
     max_target_len = getattr(target_config, 'max_target_positions', None)
-    if max_target_len is None:
+    if max_target_len is None and not _is_rotary(model):
         max_target_len = getattr(target_config, 'max_position_embeddings', None)
     return Capabilities(type(model).__name__, model.config.is_encoder_decoder, model.can_generate(),
-                        takes(model, 'pixel_values'), _max_len(model), max_target_len,
+                        has_argument(model, 'pixel_values'), _max_len(model), max_target_len,
                         _start_id(model))
+
+def _is_rotary(model:nn.Module)->bool:
+    "Return whether a model computes a rotation for any position (RoPE), so needs no table of them"
+    return any('rotary' in name.rpartition('.')[2] for name,_ in model.named_modules())
 
 def _max_len(model:Any)->int|None:
     "Return how many tokens of a text a model reads at most; None: any number"
+    if _is_rotary(model): return None
     max_len:int|None = getattr(model.config.get_text_config(), 'max_position_embeddings', None)
     table = next((m for name,m in model.named_modules()
                   if name.endswith('position_embeddings') and isinstance(m, nn.Embedding)), None)
@@ -59,8 +64,9 @@ def _check_types(x:Any, model:nn.Module, tokenizer:Any)->None:
     if _is_text(x, model) and (not callable(tokenizer) or isinstance(tokenizer, Tokenizer)):
         raise TypeError("a text needs the tokenizer of its model, as in look(text, model, "
                         f"tokenizer), got {type(tokenizer).__name__}")
-    reads_other = any(takes(model, n) for n in ('pixel_values','input_values','input_features'))
-    if takes(model, 'input_ids') and not reads_other and not isinstance(x, str):
+    others = 'pixel_values','input_values','input_features'
+    reads_other = any(has_argument(model, n) for n in others)
+    if has_argument(model, 'input_ids') and not reads_other and not isinstance(x, str):
         raise TypeError(f"text must be a string for {type(model).__name__}, "
                         f"got {type(x).__name__}")
 
@@ -99,7 +105,7 @@ def _image_of(x:Tensor, processor:Any)->Tensor|None:
 
 # %% ../../nbs/recording/prepare_hf.ipynb #8c61b6d7
 def _sound(x:Any, model:Any, processor:Any)->tuple[Any,list[str]]:
-    "Return the input for a sound, and the moments of the encoder's positions, in seconds"
+    "Return the input for a sound, and the times of the encoder's positions, in seconds"
     if isinstance(x, Tensor) and x.dim() > 1:
         is_batch = x.dim() > 2 or model.main_input_name == 'input_values' and len(x) == 1
         return {model.main_input_name: x if is_batch else x[None]}, []
@@ -128,6 +134,7 @@ def _continue_text(model:Any, inputs:dict[str,Any], write:int)->tuple[dict[str,A
     written = ids.shape[1]-before.shape[1]
     def extended(t:Tensor)->Tensor:
         "Return a mask or types of the text with the last token's for the new ones"
+        # a mask lets all see them, and they belong to the text that they continue
         return torch.cat([t, t[:,-1:].expand(-1, written)], 1) if t.shape == before.shape else t
     return {n: extended(t) for n,t in inputs.items()} | dict(input_ids=ids), written
 
@@ -143,6 +150,7 @@ def _write_answer(model:Any, inputs:dict[str,Any], write:int)->tuple[Tensor,int]
     try: out = _generate(model, inputs, write)
     finally: hook.remove()
     ids,n_prompt = torch.cat(read, 1),read[0].shape[1]
+    # `out` has one token more than was read, and the prompt or not
     if out.shape[1]-ids.shape[1] in (1, 1-n_prompt): ids = torch.cat([ids, out[:,-1:]], 1)
     return ids, ids.shape[1]-n_prompt
 
@@ -164,7 +172,7 @@ def prepare_hf(request:Request, model:Any, processor:Any)->PreparedInput:
     decodes,write = abilities.is_encoder_decoder,n_to_write(request, abilities)
     if write and not abilities.can_write:
         raise ValueError(f"{abilities.name} cannot write: load it with its head, "
-                         "load_hf(..., head=True)")
+                         "load_hf(..., head=True), if it was published with one")
     _check_types(request.text, model, tokenizer)
     names,sequence_ids = dict[str,list[str]](),list[int|None]()
     inputs:Any
@@ -194,7 +202,7 @@ def _text(request:Request, processor:Any, tokenizer:Any)->Any:
 def _run(model:Any, inputs:dict[str,Any])->tuple[Tensor,...]:
     "Call a model, or its part for the only input; return its hidden states (L, D)"
     call = model
-    if takes(model, 'input_ids') and takes(model, 'pixel_values'):
+    if has_argument(model, 'input_ids') and has_argument(model, 'pixel_values'):
         if 'input_ids' not in inputs: call = getattr(model, 'get_image_features', model)
         if 'pixel_values' not in inputs: call = getattr(model, 'get_text_features', model)
     out = call(**inputs, output_hidden_states=True)

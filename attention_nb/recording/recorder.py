@@ -20,8 +20,9 @@ from ..checks import checked_integer, checked_integers
 from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
 from ..models.transformer import Transformer
-from .steps import (kept_options, LayerSteps, mesh_of, module_names,
-                                          RecordedAttention, Step, to_bhld, to_cpu_float)
+from .steps import (is_absorbed, kept_options, LayerSteps, mesh_of,
+                                          module_names, RecordedAttention, Step, to_bhld,
+                                          to_cpu_float)
 from .third_party import (is_cross_attention, is_transformers_attention,
                                                 record_torch, record_transformers, SharedContext,
                                                 supported)
@@ -123,7 +124,8 @@ class Recording:
                 if (out := layer.out()) is not None}
         if len(outs) < len(self):
             raise ValueError("the outputs of heads are known in models of attention_nb only, each "
-                             "attention called once for a token")
+                             "attention called once for a token; a LatentAttention with a cache "
+                             "needs absorbed=False")
         return outs
 
     def neurons(self, batch:int=0, kind:str|None=None, layers:list[int]|None=None)->dict[str,Any]:
@@ -146,7 +148,7 @@ class Recording:
                     k=[layer.k[batch] for layer in selected], **options)
 
 # %% ../../nbs/recording/recorder.ipynb #1a12d082
-def stack_kinds(names:Iterable[str])->dict[str,str]:
+def kinds_of_stacks(names:Iterable[str])->dict[str,str]:
     "Return the kind of each stack of layers, by the beginning of its modules' names"
     names = [*names]
     outermost = [n for n in names if not any(n.startswith(f"{other}.") for other in names)]
@@ -174,7 +176,7 @@ def kind_of(kinds:Mapping[str,str], name:str)->str:
 # %% ../../nbs/recording/recorder.ipynb #5d50c373
 @dataclass
 class _Pass:
-    "An outermost call of the model or of a part of it"
+    "A forward pass: an outermost call of the model or of a part of it"
     number:int
     module:nn.Module|None = None # Whose call it is; None: one attention, called past all hooks
     n_calls:Counter[str] = field(default_factory=Counter[str]) # Of each attention
@@ -183,7 +185,7 @@ class _Pass:
     continues:bool = False # Whether any attention continues a text
 
 class _LastCall(NamedTuple):
-    "Which pass an attention was last called in, and with which cache"
+    "The pass in which an attention was last called, and its cache, by which a next call is known"
     pass_number:int
     cache:Any
 
@@ -192,11 +194,11 @@ class Recorder:
 
     Args:
         names: Of all modules of the model
-        kinds: Of stacks of layers, as from `stack_kinds`
+        stack_kinds: Beginning of a stack's names -> kind, as from `kinds_of_stacks`
     """
-    def __init__(self, names:dict[nn.Module,str], kinds:dict[str,str])->None:
+    def __init__(self, names:dict[nn.Module,str], stack_kinds:dict[str,str])->None:
         self.names:dict[nn.Module,str] = names
-        self.kinds:dict[str,str] = kinds
+        self.stack_kinds:dict[str,str] = stack_kinds
         # an attention is known by its name and by how often it ran before in the pass
         self.layers:dict[tuple[str,int],LayerSteps] = {}
         self.last_calls:dict[tuple[str,int],_LastCall] = {}
@@ -204,7 +206,7 @@ class Recorder:
         self.current:_Pass|None = None
         self.last_pass:dict[nn.Module,int] = {}             # number of a module's last own pass
         self.arguments:dict[nn.Module,tuple[Any,bool]] = {} # cache and is_cross of a layer's call
-        self.checked:set[nn.Module] = set()                 # layers whose output was compared
+        self.compared:set[nn.Module] = set()                # layers whose output was compared
 
     def _new_pass(self, module:nn.Module|None=None)->_Pass:
         "Return a pass with the next number"
@@ -251,7 +253,7 @@ class Recorder:
         else: current.past,current.cache = past,cache
         step = Step(to_cpu_float(q), {n: to_cpu_float(options.get(n)) for n in kept_options}, past,
                     k.shape[2], to_cpu_float(out))
-        kind = 'cross' if is_cross else kind_of(self.kinds, name)
+        kind = 'cross' if is_cross else kind_of(self.stack_kinds, name)
         layer = self.layers.get(key)
         if (layer is not None and layer.kind == kind and self.last_calls[key].cache is cache
                 and layer.continues_at(past)):
@@ -284,11 +286,12 @@ class Recorder:
         cache,is_cross = self.arguments.get(layer, (None,False))
         q,k,v,options = to_bhld(layer, call)
         out = out.reshape(*q.shape[:3], out.shape[-1])
-        if layer not in self.checked and not options.get('dropout_p') and out.numel():
-            self.checked.add(layer)
+        if layer not in self.compared and not options.get('dropout_p') and out.numel():
+            self.compared.add(layer)
             _check_output(layer, q, k, v, options, out)
         past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
-        self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross, out=out)
+        self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross,
+                         out=None if is_absorbed(layer, call) else out)
 
 def _is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"
@@ -299,7 +302,7 @@ def _is_attention(module:nn.Module)->bool:
 def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping[str,Any],
                   out:Tensor)->None:
     "Raise a `NotImplementedError` unless `attention` gives the layer's output"
-    eps = _score_eps(q)
+    eps = _score_rounding(q)
     q,k,v,out = (to_cpu_float(t) for t in (q,k,v,out))
     k,v = (t.repeat_interleave(q.shape[1]//t.shape[1], 1) for t in (k,v))   # of grouped heads
     options = {n: to_cpu_float(options.get(n)) for n in kept_options}
@@ -313,8 +316,8 @@ def _check_output(layer:nn.Module, q:Tensor, k:Tensor, v:Tensor, options:Mapping
             f"{type(layer).__name__} cannot be recorded: its output is not that of attention with "
             f"its queries, keys and options (error {error[sees.expand_as(error)].amax():.2g})")
 
-def _score_eps(q:Tensor)->float:
-    "Return the relative error of a score in a kernel that computes scores in the type of q"
+def _score_rounding(q:Tensor)->float:
+    "Return the relative rounding error of a score in a kernel that computes in the dtype of q"
     device,dtype = q.device.type,q.dtype
     if torch.is_autocast_enabled(device): dtype = torch.get_autocast_dtype(device)
     tf32 = device == 'cuda' and dtype == torch.float32
@@ -350,7 +353,7 @@ def record(model:nn.Module)->Generator[Recording]:
     if not any(map(_is_attention, names)):
         raise ValueError(f"{type(next(iter(names))).__name__} has no attention that can be "
                          f"recorded: {supported}")
-    recorder = Recorder(names, stack_kinds(_names_in_stacks(names)))
+    recorder = Recorder(names, kinds_of_stacks(_names_in_stacks(names)))
     with contextlib.ExitStack() as stack:
         def register(handles:Iterable[RemovableHandle])->None:
             for handle in handles: stack.callback(handle.remove)

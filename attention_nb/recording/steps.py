@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ..kernels.attention_mask import mask_of_options, squeeze_heads
 from ..kernels.reference import attention
 from ..layers.base import AttentionLayer, LayerCall
+from ..layers.latent import LatentAttention
 from ..layers.self_attention import SelfAttention
 
 # %% ../../nbs/recording/steps.ipynb #f755fce1
@@ -59,6 +60,12 @@ def to_bhld(layer:AttentionLayer, call:LayerCall)->tuple[Tensor,Tensor,Tensor,di
             if t is not None and t.dim() > 2:
                 options[n] = t.expand(*lead, L, S).reshape(B, 1, L, S)
     return q, k, v, options
+
+def is_absorbed(layer:AttentionLayer, call:LayerCall)->bool:
+    "Return whether a layer mixes latents, to which it applies the value matrix afterwards"
+    if not isinstance(layer, LatentAttention): return False
+    expanded = layer.n_heads,layer.nope_dim+layer.rope_dim,layer.v_dim
+    return (call.k.shape[1],call.k.shape[-1],call.v.shape[-1]) != expanded
 
 # %% ../../nbs/recording/steps.ipynb #02072fdd
 @dataclass

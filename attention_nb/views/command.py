@@ -30,8 +30,8 @@ def _parser()->argparse.ArgumentParser:
     add('--file', type=Path, help='read the text from a file, UTF-8')
     add('--pair', help='a second text, for models that read two')
     add('--target', help='what the decoder of an encoder-decoder reads')
-    add('--write', type=int, help='tokens a decoder may write itself (default 32, or 0 '
-                                  'with --target)')
+    add('--write', type=int, help='tokens to write (default 32 for an encoder-decoder without '
+                                  '--target, else 0)')
     add('--image', type=Path, help='a picture, for models that read one')
     add('--model',
         help="'minilm', 'smollm2', a model's folder, its name on the hub, or a GGUF file "
@@ -131,16 +131,16 @@ def _check_free(path:Path, force:bool)->None:
         raise ValueError(f"{path} stays as it is")
 
 # %% ../../nbs/views/command.ipynb #e11e3543
-def _load(name:str)->tuple[Any,Any]:
-    "Load the model and its tokenizer"
+def _load(name:str, write:int|None=None)->tuple[Any,Any]:
+    "Load the model, with its head if it is to write, and its tokenizer"
     if importlib.util.find_spec('transformers'):
         from transformers.utils import logging
         logging.disable_progress_bar()
-    return open_model(name)
+    return open_model(name, head=True if write else None)
 
 def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     "Return the view that the options ask for"
-    model,prepares = _load(args.model)
+    model,prepares = _load(args.model, args.write)
     options = dict(pair=args.pair, target=args.target, write=args.write)
     if text is None: seen = look(picture, model, prepares, **options)
     else: seen = look(text, model, prepares, image=picture, **options)

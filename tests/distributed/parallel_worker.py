@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 from attention_nb.models.config import ExpertsConfig, TransformerConfig
 from attention_nb.models.generation import stream
-from attention_nb.recording.head_scores import remove_heads
+from attention_nb.recording.patching import remove_heads
 from attention_nb.layers.latent import LatentAttention, LatentConfig
 from attention_nb.layers.multihead import MultiHeadAttention
 from attention_nb.distributed.tensor_parallel import load_shard, parallelize

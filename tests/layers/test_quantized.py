@@ -10,7 +10,7 @@ from attention_nb.layers.quantized import quantize
 from attention_nb.kernels.reference import attention
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.transformer import Transformer
-from attention_nb.recording.head_scores import remove_heads
+from attention_nb.recording.patching import remove_heads
 from attention_nb.recording.recorder import record
 from attention_nb.training.lora import add_lora, merge_lora
 from helpers import full, short, spread

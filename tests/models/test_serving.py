@@ -7,7 +7,7 @@ from attention_nb.layers.quantized import quantize
 from attention_nb.models.config import TransformerConfig
 from attention_nb.models.serving import Batcher
 from attention_nb.models.transformer import Transformer
-from attention_nb.recording.head_scores import remove_heads
+from attention_nb.recording.patching import remove_heads
 from attention_nb.text.bpe import BPETokenizer
 from helpers import short
 from helpers.tiny_models import decoder

@@ -33,7 +33,8 @@ contract = {
     'recording.look': 'load_hf look',
     'recording.head_scores': 'previous_token next_token same_token attention_entropy '
                              'separator_mass attention_rollout attention_flow score_heads '
-                             'save_scores remove_heads',
+                             'save_scores',
+    'recording.patching': 'remove_heads',
     'views.attention_views': 'show_attention show_tokens head_view model_view',
     'views.neuron_view': 'neuron_view', 'views.page': 'View', 'views.plots': 'show_mask',
     'views.images': 'image_view', 'views.command': 'main',

@@ -368,11 +368,11 @@ def test_a_sound(tokenizer):
     model = whisper._from_config(config, attn_implementation='sdpa').eval()
     sound = np.sin(np.arange(12000)/20).astype('float32')
     seen = look(sound, model, processor, target='time flies')
-    moments,answer = seen.token_names['encoder'][0],['<s>', 'time', 'flies']
+    times,answer = seen.token_names['encoder'][0],['<s>', 'time', 'flies']
     # a second, cut in eight
-    assert moments == [f'{n/8:.2f}s' for n in range(8)] == seen.tokens
+    assert times == [f'{n/8:.2f}s' for n in range(8)] == seen.tokens
     assert seen.recording.kinds() == ['encoder', 'decoder', 'cross']
-    assert seen.token_names['cross'] == (answer, moments)
+    assert seen.token_names['cross'] == (answer, times)
     features = processor(sound, sampling_rate=16000, return_tensors='pt')['input_features']
     are_of(seen.recording, given_by(eager(model), input_features=features,
                                     decoder_input_ids=torch.tensor([[1, 4, 5]])))

@@ -32,11 +32,11 @@ for argv in (['--help'], ['time flies', '--no-open', '--out', 'old.svg'],
 def test_without_pyarrow_nothing_is_loaded_before_the_error(tmp_path, monkeypatch, capsys):
     import attention_nb.views.command as c, importlib.util
     (tmp_path/'lines.txt').write_text('one line')
-    monkeypatch.setattr(c, 'open_model', lambda name: pytest.fail('a model is loaded'))
+    monkeypatch.setattr(c, 'open_model', lambda name, head: pytest.fail('a model is loaded'))
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, 'find_spec', lambda name: name != 'pyarrow' and real(name))
     assert main(['--file', str(tmp_path/'lines.txt'), '--scores', str(tmp_path/'a.parquet')]) == 1
-    assert 'attention_nb[glove]' in capsys.readouterr().err and not (tmp_path/'a.parquet').exists()
+    assert 'pip install pyarrow' in capsys.readouterr().err and not (tmp_path/'a.parquet').exists()
 
 def test_the_page_and_the_help_name_the_same_options():
     options = {o for a in _parser()._actions for o in a.option_strings if o.startswith('--')}
