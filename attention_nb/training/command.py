@@ -12,7 +12,7 @@ import argparse, contextlib, hashlib, json, math, os, shutil, signal, sys
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 import torch
 from ..checks import checked_integer
 from ..checkpoints.families.registry import (FAMILIES, can_save_as, config_from_hf,
@@ -30,7 +30,7 @@ from .data import PackedTexts, read_texts
 from .loop import (TrainStep, adamw, checkpoint_activations, held_out_loss,
                                         train)
 from .lora import add_lora, merge_lora
-from .strategy import RunStrategy
+from .strategy import OtherProcessError, RunStrategy
 
 # %% ../../nbs/training/command.ipynb #19dd5442
 _sizes:dict[str,dict[str,Any]] = dict(
@@ -330,6 +330,8 @@ def _finish(run:_Run, model:Transformer)->None:
     _curve(run.folder)
 
 # %% ../../nbs/training/command.ipynb #d87c45ee
+_Errors:TypeAlias = tuple[type[Exception],...]
+
 class _Parser(argparse.ArgumentParser):
     "Say in one line what is wrong"
     def error(self, message:str)->NoReturn: self.exit(2, f'attention_nb.training: {message}\n')
@@ -338,8 +340,9 @@ def _parser()->argparse.ArgumentParser:
     p = _Parser(
         'python -m attention_nb.training', allow_abbrev=False,
         description='Train a language model on text files.',
-        epilog='Exit codes: 0 done; 2 text, folder or options are wrong, one line says what; '
-               '130 stopped by Ctrl-C, --resume goes on.')
+        epilog='Exit codes: 0 done; 1 an error of the program, with its traceback; 2 text, folder '
+               'or options are wrong, or a process of --mesh was lost, one line says what; 130 '
+               'stopped by Ctrl-C, --resume goes on.')
     add = p.add_argument
     add('texts', nargs='*', metavar='TEXT', help='text files in UTF-8, or folders of .txt and .md')
     add('--out', type=Path, required=True, metavar='FOLDER', help='folder of the run')
@@ -386,10 +389,10 @@ def _resumed_settings(folder:Path, options:dict[str,Any])->RunSettings:
                          f"{x!r}: for other settings, start a new run --from {folder}")
     return replace(settings, steps=options.get('steps', settings.steps))
 
-def _settings(args:argparse.Namespace)->RunSettings:
+def _settings(args:argparse.Namespace, resume:bool)->RunSettings:
     "Return the settings of a new run, or of one that is resumed"
     folder,options = args.out,_options(args)
-    if args.resume: return _resumed_settings(folder, options)
+    if resume: return _resumed_settings(folder, options)
     if (folder/'run.json').exists():
         raise ValueError(f"{folder} holds a run already: --resume goes on with it")
     if (folder/'checkpoints').exists(): raise ValueError(f"{folder} holds checkpoints of a run")
@@ -400,29 +403,33 @@ def _settings(args:argparse.Namespace)->RunSettings:
         raise ValueError("--config is of a new model, --from says which one to go on from")
     return RunSettings(**options)
 
-def _run(args:argparse.Namespace, strategy:RunStrategy)->int:
-    "Run the command on each process, and return its exit code"
-    if args.save_every < 1: raise ValueError(f"--save-every must be at least 1: {args.save_every}")
-    if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
-    def say(message:str)->None:
-        if strategy.is_main: print(message, file=sys.stderr)
-    with contextlib.ExitStack() as stack:
-        strategy.run_main(lambda: stack.enter_context(run_folder(args.out)))
-        signals = stack.enter_context(_stop_signals())
-        # processes that were started again go on with what they had begun
-        has_begun = strategy.is_restarted and (args.out/'run.json').exists()
-        args.resume = args.resume or strategy.any_process(has_begun)
-        run = _prepare(args.out, args.resume, strategy, lambda: _settings(args))
-        strategy.run_main(lambda: _truncate_log(args.out/'log.jsonl', run.start))
-        steps = run.settings.steps
-        if run.start == steps:
-            say(f"the run of {steps} steps is finished; --resume --steps {2*steps} takes more")
-        elif (step := _run_steps(run, args.save_every, signals)) < steps:
-            say(f"stopped after step {step}; --resume goes on")
-            return 130
-        whole = strategy.gather(run.model)
-        strategy.run_main(lambda: None if whole is None else _finish(run, whole))
-    if strategy.is_main: print(args.out)
+def _begin(args:argparse.Namespace, strategy:RunStrategy, stack:contextlib.ExitStack)->_Run:
+    "Check the command line, lock the folder until `stack` is closed, and load the run"
+    def lock_folder()->None:
+        if args.save_every < 1:
+            raise ValueError(f"--save-every must be at least 1: {args.save_every}")
+        if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
+        stack.enter_context(run_folder(args.out))
+    strategy.run_main(lock_folder)
+    # processes that were started again go on with what they had begun
+    is_begun = strategy.is_restarted and (args.out/'run.json').exists()
+    resume = args.resume or strategy.any_process(is_begun)
+    return _prepare(args.out, resume, strategy, lambda: _settings(args, resume))
+
+def _run(run:_Run, save_every:int, signals:list[int])->int:
+    "Take the steps that are left, write the model, and return the exit code"
+    strategy,steps = run.strategy,run.settings.steps
+    strategy.run_main(lambda: _truncate_log(run.folder/'log.jsonl', run.start))
+    last = _run_steps(run, save_every, signals) if run.start < steps else steps
+    if last < steps:
+        if strategy.is_main: print(f"stopped after step {last}; --resume goes on", file=sys.stderr)
+        return 130
+    if run.start == steps and strategy.is_main:
+        print(f"the run of {steps} steps is finished; --resume --steps {2*steps} takes more",
+              file=sys.stderr)
+    whole = strategy.gather(run.model)
+    strategy.run_main(lambda: None if whole is None else _finish(run, whole))
+    if strategy.is_main: print(run.folder)
     return 0
 
 def _strategy(mesh:str|None)->RunStrategy:
@@ -449,14 +456,28 @@ def training_command(argv:list[str]|None=None)->int:
         Exit code
     """
     args,strategy = _parser().parse_args(argv),RunStrategy()
+    # what texts, folder and options can cause is said in a line
+    wrong:_Errors = ValueError,TypeError,OSError,RuntimeError,ArithmeticError,ImportError
     try:
-        strategy = _strategy(args.mesh)
-        code = _run(args, strategy)
+        with contextlib.ExitStack() as stack:
+            strategy = _strategy(args.mesh)
+            signals = stack.enter_context(_stop_signals())
+            run = _begin(args, strategy, stack)
+            wrong = OSError,FloatingPointError,ImportError    # a full disk, too high an lr
+            code = _run(run, args.save_every, signals)
         strategy.close()
         return code
     except KeyboardInterrupt:
-        message,code = 'stopped; --resume goes on from the last checkpoint',130
-    except (ValueError, TypeError, OSError, RuntimeError, ArithmeticError, ImportError) as e:
-        message,code = strategy.error_message(e),2
-    if strategy.is_main: print('attention_nb.training:', *message.split(), file=sys.stderr)
-    return code
+        if strategy.is_main: _print_line('stopped; --resume goes on from the last checkpoint')
+        return 130
+    except Exception as e:
+        error = strategy.error_to_report(e)
+        is_wrong = isinstance(error, wrong)
+        if isinstance(error, OtherProcessError): return 2 if is_wrong else 1
+        # a traceback does not say of which process it is
+        if is_wrong or not strategy.is_main: _print_line(strategy.error_message(error))
+        if not is_wrong: raise
+        return 2
+
+def _print_line(message:str)->None:
+    print('attention_nb.training:', *message.split(), file=sys.stderr)
