@@ -254,8 +254,8 @@ def _fetch_model(source:str|os.PathLike[str])->Path:
     if not isinstance(path, str): return path
     folder = _from_hub(path, _model_patterns, is_whole)
     if not any(folder.glob('model*.safetensors*')):
-        raise ValueError(f"the hub has no model.safetensors of {path!r}; weights in pickles are not "
-                         f"fetched: they can run any program. {how_to_convert(path)}")
+        raise ValueError(f"the hub has no model.safetensors of {path!r}; weights in pickles are "
+                         f"not fetched: they can run any program. {how_to_convert(path)}")
     return folder
 
 def fetch_tokenizer(source:str|os.PathLike[str])->Path:
