@@ -20,7 +20,7 @@ from typing import Any
 from .chat_template import render
 from .gguf import special_ids, read_model
 from .tensors import (Tensors, files_folder, need, read_object, read_text,
-                                              read_weights)
+                                              how_to_convert, read_weights)
 
 # %% ../../nbs/checkpoints/source.ipynb #92b0af17
 @dataclass(frozen=True)
@@ -251,7 +251,12 @@ def _fetch_model(source:str|os.PathLike[str])->Path:
         read_weights(folder)    # raises if a file is missing
         return (folder/'config.json').is_file()
     path = locate(source)
-    return _from_hub(path, _model_patterns, is_whole) if isinstance(path, str) else path
+    if not isinstance(path, str): return path
+    folder = _from_hub(path, _model_patterns, is_whole)
+    if not any(folder.glob('model*.safetensors*')):
+        raise ValueError(f"the hub has no model.safetensors of {path!r}; weights in pickles are "
+                         f"not fetched: they can run any program. {how_to_convert(path)}")
+    return folder
 
 def fetch_tokenizer(source:str|os.PathLike[str])->Path:
     "Return the folder or file of a tokenizer; fetch it if it is on the hub"

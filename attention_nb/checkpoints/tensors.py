@@ -255,8 +255,12 @@ def read_weights(folder:Path, named:Any=None)->dict[str,Stored]:
         raise FileNotFoundError(f"{folder} has no model.safetensors; it holds {names[:8]}")
     raise ValueError(
         f"{folder} has its weights in {pickles[0]}, a pickle, which can run any program when it is "
-        "opened, so it is not. If you trust its author, convert it: python -c \"from transformers "
-        f"import AutoModel as A; A.from_pretrained('{folder}').save_pretrained('SAFE_FOLDER')\"")
+        f"opened, so it is not. {how_to_convert(folder)}")
+
+def how_to_convert(source:str|Path)->str:
+    "Return what to do about a model whose weights are pickles"
+    return ("If you trust its author, convert it: python -c \"from transformers import AutoModel "
+            f"as A; A.from_pretrained('{source}').save_pretrained('SAFE_FOLDER')\"")
 
 def _read_named(folder:Path, named:Any)->dict[str,Stored]:
     "Map the tensors of the file that config.json names; raise an error for one elsewhere"

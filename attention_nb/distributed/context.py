@@ -59,17 +59,18 @@ class _SumGradients(torch.autograd.Function):
 def _all_reduced(ctx:Any, *grads:Tensor|None)->list[Tensor|None]:
     "Return the sums of gradients over all processes; None where no process has one"
     params = ctx.saved_tensors
-    def all_reduce(t:Tensor)->None:
-        for group in ctx.groups: dist.all_reduce(t, group=group)
+    def all_reduce(*tensors:Tensor)->None:
+        for group in ctx.groups:    # all at once: the next need not wait for the one before
+            works:list[Any] = [dist.all_reduce(t, group=group, async_op=True) for t in tensors]
+            for work in works: work.wait()
     has_grad = [g is not None for g in grads]
     counts = torch.tensor(has_grad, dtype=torch.int32, device=params[0].device)
     all_reduce(counts)
-    def total(p:Tensor, g:Tensor|None)->Tensor:
-        out = torch.zeros_like(p)
-        if g is not None: out += g
-        all_reduce(out.to_local() if isinstance(out, DTensor) else out)
-        return out
-    return [total(p, g) if n else None for p,g,n in zip(params, grads, counts.tolist())]
+    totals:list[Tensor|None] = [
+        None if not n else torch.zeros_like(p) if g is None else torch.zeros_like(p) + g
+        for p,g,n in zip(params, grads, counts.tolist())]
+    all_reduce(*(t.to_local() if isinstance(t, DTensor) else t for t in totals if t is not None))
+    return totals
 
 def _divided_experts(model:nn.Module, ranks:set[int])->set[nn.Parameter]:
     "Return the parameters of experts, which have the gradients of all processes already"

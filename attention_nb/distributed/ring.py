@@ -62,15 +62,15 @@ class MeshGroup:
         self.group,self.size,self.rank = mesh.get_group(),mesh.size(),mesh.get_local_rank()
         self.device = torch.device(mesh.device_type)
 
-    def check_together(self, check:Callable[[],tuple[_T,list[int],str]]
-                       )->tuple[_T,list[list[int]]]:
+    def check_together(self, check:Callable[[],tuple[_T,list[int],str]],
+                       n:int)->tuple[_T,list[list[int]]]:
         """Run a check on all processes; raise on all if one of them raises or their calls differ
 
-        `check` returns a result, two numbers and a description that must be the same on all
-        processes. Returns the result, and the two numbers of each process.
+        `check` returns a result, `n` numbers and a description that must be the same on all
+        processes. Returns the result, and the numbers of each process.
         """
         result:Any = None
-        numbers,description,error = [0,0],'',None
+        numbers,description,error = [0]*n,'',None
         try: result,numbers,description = check()
         except Exception as e: error = e
         own = [int(error is None), zlib.crc32(description.encode()), *numbers]
@@ -99,7 +99,7 @@ class MeshGroup:
                            f'softcap={call.softcap}, sinks={call.sinks is not None}, '
                            f'gradients={has_gradient}')
             return (call,mask), [q.shape[-2],k.shape[-2]], description
-        return self.check_together(check)
+        return self.check_together(check, 2)
 
     def all_gather(self, t:Tensor, sizes:Sequence[int])->list[Tensor]:
         "Return the tensor of each process, which differ in the last dimension: `sizes`"
@@ -148,8 +148,8 @@ class _RingCall:
         if slices is None: return None
         q_pos,k_pos = (token_positions(ranges, self.device)
                        for ranges in (self.q_ranges[i],self.k_ranges[j]))
-        return key_block(self.mask, slices, self.k_tensors[j], q_pos, k_pos, i == j, self.scale,
-                         self.softcap)
+        return key_block(self.mask, slices, self.k_tensors[j], q_pos, k_pos,
+                         self.q_ranges[i] == self.k_ranges[j], self.scale, self.softcap)
 
     def peers(self, step:int)->tuple[int,int]:
         "Return the process to send keys to, and the one to receive keys from"
@@ -191,6 +191,7 @@ class _RingCall:
             yield step,block,keys_values
 
 class _Ring(torch.autograd.Function):
+    "Attention of this process's queries to the keys of all, which travel in both passes"
     @staticmethod
     def forward(ctx:Any, q:Tensor, k:Tensor, v:Tensor, sinks:Tensor|None, ring:_RingCall)->Tensor:
         dtype = torch.promote_types(q.dtype, torch.float32)
@@ -317,9 +318,9 @@ def _checked_ranges(group:MeshGroup, order:TokenOrder,
 def _join(t:Tensor, group:MeshGroup, order:TokenOrder, dim:int)->Tensor:
     "Return the whole of the tensors of one group"
     description = f'join {dim}, {[*t.shape[:dim], *t.shape[dim+1:]]}, {t.dtype}'
-    _,sizes = group.check_together(lambda: (None, [t.shape[dim], 0], description))
+    _,sizes = group.check_together(lambda: (None, [t.shape[dim]], description), 1)
     gather:Any = _AllGather.apply
-    out:Tensor = gather(t, group, _checked_ranges(group, order, [n for n,_ in sizes]), dim)
+    out:Tensor = gather(t, group, _checked_ranges(group, order, [n for n, in sizes]), dim)
     return out
 
 class RingAttention(SequenceParallelAttention):
@@ -356,6 +357,7 @@ def ring_attention(mesh:DeviceMesh, *, order:TokenOrder='zigzag')->RingAttention
 
 # %% ../../nbs/distributed/ring.ipynb #30bcb442
 class _AllToAll(torch.autograd.Function):
+    "Exchange rows among processes; gradients take the way back"
     @staticmethod
     def forward(ctx:Any, rows:Tensor, in_sizes:list[int], out_sizes:list[int],
                 group:Any)->Tensor:

@@ -181,7 +181,10 @@ class KeyBlock:
     """Attention of some queries of this process to the keys of one process
 
     Attributes:
+        slices: Which queries and which keys
         mask: None: each query attends to each key
+        scale: Factor of the scores
+        softcap: Limit of the scores; None: none
     """
     slices:VisibleSlices
     mask:AttentionMask|None
@@ -232,11 +235,15 @@ class KeyBlock:
 
 # %% ../../nbs/distributed/shards.ipynb #31cf9458
 def key_block(mask:AttentionMask, slices:VisibleSlices, tensors:Sequence[Tensor], q_pos:Tensor,
-              k_pos:Tensor, is_own:bool, scale:float, softcap:float|None)->KeyBlock:
-    "Return the block of queries at `q_pos` and keys at `k_pos`; `tensors` are of these keys"
+              k_pos:Tensor, same_pos:bool, scale:float, softcap:float|None)->KeyBlock:
+    """Return the block of queries at `q_pos` and keys at `k_pos`
+
+    `tensors` are of these keys; `same_pos`: whether `q_pos` equals `k_pos`, which to ask of the
+    tensors would mean to wait for a GPU.
+    """
     window_only,block_mask = _is_window_only(mask),None
     # the tokens of a process are in the order of the text: a causal mask stays one among them
-    if window_only and is_own and window_of(mask) == (None,0) and q_pos.equal(k_pos):
+    if window_only and same_pos and window_of(mask) == (None,0):
         block_mask = AttentionMask(len(q_pos), len(k_pos), causal=True)
     elif not (window_only and slices.is_full):
         block_mask = _replace_keys(mask, iter(tensors), q_pos, k_pos).part(slices.q, slices.k)
@@ -251,19 +258,10 @@ def shift_ranges(ranges:Sequence[TokenRange], offset:int)->list[TokenRange]:
     "Return the ranges at positions that are `offset` further on"
     return [replace(r, first=r.first+offset, last=r.last+offset) for r in ranges]
 
-def slice_mask(mask:AttentionMask, q_pos:Tensor, k_pos:Tensor)->AttentionMask:
-    "Return the mask of the queries at `q_pos` and the keys at `k_pos`, without new position ids"
-    def of(t:Tensor|None, positions:Tensor)->Tensor|None:
-        return None if t is None else t[...,positions]
-    parts = tuple(slice_mask(part, q_pos, k_pos) for part in mask.parts)
-    return replace(mask, L=len(q_pos), S=len(k_pos), mask=of(mask.mask, k_pos), parts=parts,
-                   q_pos=of(mask.q_pos, q_pos), k_pos=of(mask.k_pos, k_pos),
-                   q_doc=of(mask.q_doc, q_pos), k_doc=of(mask.k_doc, k_pos))
-
 # %% ../../nbs/distributed/shards.ipynb #1a52c731
 def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:TokenOrder='zigzag',
                       **options:Unpack[AttentionOptions])->Tensor:
-    """Compute `ring_attention` of `n` processes in one process, as a reference for it
+    """Compute `ring_attention` of `n` processes in one process: a reference for tests and lessons
 
     Args:
         q: Queries of the whole text, (..., L, E)
@@ -285,13 +283,14 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:TokenOrder='
     outs = []
     for i in range(n):
         own,parts = q[...,q_pos[i],:],[]
-        own_mask = slice_mask(mask, q_pos[i], k_pos[i])
+        own_mask = _slice_mask(mask, q_pos[i], k_pos[i])
         for j in range(n):
-            slices = visible_slices(shift_ranges(q_ranges[i], S-L), k_ranges[j], window_of(mask))
+            shifted = shift_ranges(q_ranges[i], S-L)
+            slices = visible_slices(shifted, k_ranges[j], window_of(mask))
             if slices is None: continue
-            tensors = key_tensors(slice_mask(mask, q_pos[i], k_pos[j]))
-            block = key_block(own_mask, slices, tensors, q_pos[i]+S-L, k_pos[j], i == j,
-                              call.scale, call.softcap)
+            tensors = key_tensors(_slice_mask(mask, q_pos[i], k_pos[j]))
+            block = key_block(own_mask, slices, tensors, q_pos[i]+S-L, k_pos[j],
+                              shifted == k_ranges[j], call.scale, call.softcap)
             keys,values = (t[...,k_pos[j],:][...,slices.k,:] for t in (k,v))
             out,lse = block.forward(own[...,slices.q,:], keys, values)
             before,after = slices.q.start,len(q_pos[i])-slices.q.stop
@@ -303,3 +302,12 @@ def sharded_attention(q:Tensor, k:Tensor, v:Tensor, n:int, *, order:TokenOrder='
         if call.sinks is not None: parts.append(sink_part(*parts[0], call.sinks))
         outs.append(merge_attention(*parts)[0])
     return torch.cat(outs, -2)[...,torch.cat(q_pos).argsort(),:]
+
+def _slice_mask(mask:AttentionMask, q_pos:Tensor, k_pos:Tensor)->AttentionMask:
+    "Return the mask of the queries at `q_pos` and the keys at `k_pos`, without new position ids"
+    def of(t:Tensor|None, positions:Tensor)->Tensor|None:
+        return None if t is None else t[...,positions]
+    parts = tuple(_slice_mask(part, q_pos, k_pos) for part in mask.parts)
+    return replace(mask, L=len(q_pos), S=len(k_pos), mask=of(mask.mask, k_pos), parts=parts,
+                   q_pos=of(mask.q_pos, q_pos), k_pos=of(mask.k_pos, k_pos),
+                   q_doc=of(mask.q_doc, q_pos), k_doc=of(mask.k_doc, k_pos))

@@ -26,6 +26,7 @@ from ..models.blocks import Block, FeedForward, MixtureOfExperts
 from ..layers.base import AttentionLayer
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, norm_width
+from ..layers.quantized import QuantizedWeight
 from ..models.transformer import LMHead, TokenEmbeddings, Transformer
 from ..kernels.attention_mask import AttentionMask
 
@@ -222,6 +223,9 @@ def check_tensor_parallel(model:nn.Module, mesh:DeviceMesh)->None:
     if not isinstance(model, known):
         raise TypeError("model must be a Transformer, MultiHeadAttention or LatentAttention, "
                         f"got {type(model).__name__}")
+    for name,m in model.named_modules():
+        if isinstance(m, QuantizedWeight) or hasattr(m, 'lora_A'):
+            raise TypeError(f"{name} must not be quantized or have LoRA, got {type(m).__name__}")
     check_mesh(mesh)
     if any(isinstance(p, DTensor) for p in model.parameters()):
         raise ValueError("model is split already: parallelize it once, before fully_shard")

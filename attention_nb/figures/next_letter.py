@@ -99,6 +99,8 @@ def write_letters(folder:str|Path, model:SimpleDecoder, letters:str)->str:
         Name of the file in the folder
     """
     from safetensors.torch import save
+    if model.head is not model.token.weight:
+        raise ValueError("model.head must be model.token.weight, which the page reads for both")
     heads = model.blocks[0].heads
     about = dict(letters=letters, context=_CONTEXT, eps=model.norm.eps,
                  n_blocks=len(model.blocks), n_heads=heads.q_proj.out_features//heads.E,

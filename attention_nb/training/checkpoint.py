@@ -20,7 +20,7 @@ from ..checkpoints.save import flush, locked, write_safetensors
 
 # %% ../../nbs/training/checkpoint.ipynb #879c32a5
 def training_state(model:nn.Module, optimizer:torch.optim.Optimizer)->dict[str,Tensor]:
-    """Return all that the next step depends on, beside its number
+    """Return the tensors that the next step depends on; numbers of the optimizer are not among them
 
     Args:
         model: Parameters that training changes, and buffers

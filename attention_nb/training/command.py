@@ -12,12 +12,13 @@ import argparse, contextlib, hashlib, json, math, os, shutil, signal, sys
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 import torch
 from ..checks import checked_integer
 from ..checkpoints.families.registry import (FAMILIES, can_save_as, config_from_hf,
                                                         why_not_save_as)
 from ..checkpoints.pretrained import load_pretrained, save_pretrained
+from ..checkpoints.source import locate
 from ..checkpoints.tensors import read_object
 from ..checkpoints.tokenizers import (PretrainedTokenizer, load_tokenizer,
                                                  save_tokenizer)
@@ -30,7 +31,7 @@ from .data import PackedTexts, read_texts
 from .loop import (TrainStep, adamw, checkpoint_activations, held_out_loss,
                                         train)
 from .lora import add_lora, merge_lora
-from .strategy import RunStrategy
+from .strategy import OtherProcessError, RunStrategy
 
 # %% ../../nbs/training/command.ipynb #19dd5442
 _sizes:dict[str,dict[str,Any]] = dict(
@@ -89,6 +90,10 @@ class RunSettings:
             raise ValueError(f"dtype must be one of {(*_dtypes,)}, got {self.dtype!r}")
         # a run that is resumed elsewhere goes on as it began
         if self.dtype == 'auto': object.__setattr__(self, 'dtype', _fastest_dtype())
+        object.__setattr__(self, 'texts', tuple(map(_absolute, self.texts)))
+        if self.config not in _sizes: object.__setattr__(self, 'config', _absolute(self.config))
+        if self.source is not None and locate(self.source) == Path(self.source).expanduser():
+            object.__setattr__(self, 'source', _absolute(self.source))
 
     @property
     def max_lr(self)->float:
@@ -97,16 +102,21 @@ class RunSettings:
         if self.source is None: return 3e-3 if self.config == 'tiny' else 1e-3
         return 1e-4 if self.lora is None else 1e-3
 
+def _absolute(path:str)->str:
+    "Return a path that is the same from every folder; what is not there, unchanged"
+    absolute = Path(path).expanduser().absolute()
+    return str(absolute) if absolute.exists() else path
+
 _max_held_out = 64    # rows
 _dtypes:dict[str,torch.dtype|None] = dict(auto=None, float32=None, bfloat16=torch.bfloat16)
 
 def _read_settings(folder:Path)->RunSettings:
     "Read the settings of a run"
     values = read_object(folder/'run.json')
-    names = {f.name for f in fields(RunSettings)}
-    if odd := values.keys() ^ names:
-        raise ValueError(f"{folder/'run.json'} is not of this version: {sorted(odd)[0]!r}")
-    settings:dict[str,Any] = values | dict(texts=tuple(values['texts']))
+    values.pop('model', None)
+    if unknown := values.keys() - {f.name for f in fields(RunSettings)}:
+        raise ValueError(f"{folder/'run.json'} is of another version: {sorted(unknown)[0]!r}")
+    settings:dict[str,Any] = values | dict(texts=tuple(values.get('texts', ())))
     return RunSettings(**settings)
 
 # %% ../../nbs/training/command.ipynb #9db01c26
@@ -119,9 +129,9 @@ def _config_fields(config:str)->dict[str,Any]:
     settings = dict(vocab_size=4096) | read_object(path)
     return config_from_hf(settings)[0].to_dict() if 'model_type' in settings else settings
 
-def _config(config:str, **own:int|None)->TransformerConfig:
-    "Make the config of a decoder that can be saved; `own` is what the tokenizer decides"
-    try: cfg = TransformerConfig.from_dict(_config_fields(config) | own)
+def _config(config:str, **of_tokenizer:int|None)->TransformerConfig:
+    "Make the config of a decoder that can be saved; `of_tokenizer`: what the tokenizer decides"
+    try: cfg = TransformerConfig.from_dict(_config_fields(config) | of_tokenizer)
     except TypeError as e: raise ValueError(f"{config}: {e}") from None
     _family(cfg)
     return cfg
@@ -186,6 +196,26 @@ def _check_texts(data:PackedTexts, folder:Path, resume:bool)->None:
     elif file.read_text() != digest:
         raise ValueError(f"the texts are not those with which {folder} was begun")
 
+def _describe_model(model:Transformer)->dict[str,Any]:
+    "Return what a run does not keep in its checkpoints: the config, and a digest of frozen weights"
+    digest = hashlib.sha256()
+    for p in model.parameters():
+        if p.requires_grad: continue
+        digest.update(p.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
+    return dict(config=model.cfg.to_dict(), frozen=digest.hexdigest())
+
+def _check_same_model(model:dict[str,Any], folder:Path)->None:
+    "Raise a `ValueError` unless a run goes on with the model with which it began"
+    begun = read_object(folder/'run.json').get('model')
+    if begun is None: return    # of an earlier version
+    config,before = model['config'],TransformerConfig.from_dict(begun['config']).to_dict()
+    for name,x in config.items():
+        if x != before[name]:
+            raise ValueError(f"{folder} was begun with a model of {name}={before[name]!r}, "
+                             f"got {x!r}")
+    if model['frozen'] != begun['frozen']:
+        raise ValueError(f"the model's frozen weights are not those with which {folder} was begun")
+
 def _load(settings:RunSettings, folder:Path, resume:bool, strategy:RunStrategy)->_Run:
     "Read the texts, and learn or load tokenizer and model; the main process writes the settings"
     torch.manual_seed(settings.seed)
@@ -198,9 +228,11 @@ def _load(settings:RunSettings, folder:Path, resume:bool, strategy:RunStrategy)-
     ids = (tokenizer.encode(text, add_special_tokens=False) for text in texts)
     data = PackedTexts(ids, length=settings.length, batch=settings.batch, begin=begin, end=end,
                        seed=settings.seed)
-    measured = (_max_held_out*settings.length + 1)/len(data.ids)    # more is better trained on
-    rows,held_out = data.split(min(settings.held_out, measured))
+    enough = (_max_held_out*settings.length + 1)/len(data.ids)    # more is better trained on
+    rows,held_out = data.split(min(settings.held_out, enough))
     if settings.lora is not None: add_lora(model, settings.lora)
+    model_settings = _describe_model(model)
+    if resume: _check_same_model(model_settings, folder)
     if settings.checkpoint_activations: checkpoint_activations(model)
     if torch.cuda.is_available(): model.cuda()
     strategy.check(model, batch=settings.batch, lora=settings.lora, compiled=settings.compile)
@@ -208,7 +240,8 @@ def _load(settings:RunSettings, folder:Path, resume:bool, strategy:RunStrategy)-
     if not resume: save_tokenizer(settings.source or tokenizer, folder)
     _check_texts(data, folder, resume)
     if strategy.is_main:
-        save_whole(folder/'run.json', json.dumps(asdict(settings), indent=2).encode())
+        values = asdict(settings) | dict(model=model_settings)
+        save_whole(folder/'run.json', json.dumps(values, indent=2).encode())
     return _Run(settings, folder, tokenizer, model, family, rows, held_out, strategy)
 
 def _prepare(folder:Path, resume:bool, strategy:RunStrategy,
@@ -281,16 +314,16 @@ def _report(s:TrainStep, scores:Mapping[str,Any])->str:
 def _run_steps(run:_Run, save_every:int, signals:list[int])->int:
     "Take the steps, log each, and keep checkpoints; return how many steps there are now"
     from tqdm import tqdm
-    o,strategy = run.settings,run.strategy
-    steps = train(run.model, run.data, steps=o.steps, start=run.start, accumulate=o.accumulate,
-                  autocast=_dtypes[o.dtype], optimizer=run.optimizer, strategy=strategy)
+    settings,strategy,n = run.settings,run.strategy,run.settings.steps
+    steps = train(run.model, run.data, steps=n, start=run.start, accumulate=settings.accumulate,
+                  autocast=_dtypes[settings.dtype], optimizer=run.optimizer, strategy=strategy)
     with (open(run.folder/'log.jsonl' if strategy.is_main else os.devnull, 'a') as log,
-          tqdm(total=o.steps, initial=run.start, unit='step',
+          tqdm(total=n, initial=run.start, unit='step',
                disable=None if strategy.is_main else True) as bar):
         for s in steps:
             # read once: a signal that comes later is for the next step
             stops = strategy.any_process(bool(signals))
-            saves = s.step % save_every == 0 or s.step == o.steps or stops
+            saves = s.step % save_every == 0 or s.step == n or stops
             scores = _evaluate(run) if saves else {}
             print(json.dumps(asdict(s) | scores), file=log, flush=True)
             # after its line: a checkpoint without one would leave a gap in the log for ever
@@ -299,7 +332,7 @@ def _run_steps(run:_Run, save_every:int, signals:list[int])->int:
             bar.update()
             if scores and strategy.is_main: bar.write(_report(s, scores), file=sys.stderr)
             if stops: return s.step
-    return o.steps
+    return n
 
 # %% ../../nbs/training/command.ipynb #e5ea3cf1
 def _curve(folder:Path)->None:
@@ -325,11 +358,13 @@ def _curve(folder:Path)->None:
 def _finish(run:_Run, model:Transformer)->None:
     "Write the folder as others open it"
     if run.settings.lora is not None: merge_lora(model)
-    own = run.tokenizer if run.settings.source is None else None
-    save_pretrained(model.cpu(), run.folder, family=run.family, tokenizer=own)
+    tokenizer = run.tokenizer if run.settings.source is None else None
+    save_pretrained(model.cpu(), run.folder, family=run.family, tokenizer=tokenizer)
     _curve(run.folder)
 
 # %% ../../nbs/training/command.ipynb #d87c45ee
+_Errors:TypeAlias = tuple[type[Exception],...]
+
 class _Parser(argparse.ArgumentParser):
     "Say in one line what is wrong"
     def error(self, message:str)->NoReturn: self.exit(2, f'attention_nb.training: {message}\n')
@@ -338,8 +373,9 @@ def _parser()->argparse.ArgumentParser:
     p = _Parser(
         'python -m attention_nb.training', allow_abbrev=False,
         description='Train a language model on text files.',
-        epilog='Exit codes: 0 done; 2 text, folder or options are wrong, one line says what; '
-               '130 stopped by Ctrl-C, --resume goes on.')
+        epilog='Exit codes: 0 done; 1 an error of the program, with its traceback; 2 text, folder '
+               'or options are wrong, or a process of --mesh was lost, one line says what; 130 '
+               'stopped by Ctrl-C, --resume goes on.')
     add = p.add_argument
     add('texts', nargs='*', metavar='TEXT', help='text files in UTF-8, or folders of .txt and .md')
     add('--out', type=Path, required=True, metavar='FOLDER', help='folder of the run')
@@ -378,18 +414,19 @@ def _options(args:argparse.Namespace)->dict[str,Any]:
 def _resumed_settings(folder:Path, options:dict[str,Any])->RunSettings:
     "Return the settings of a run that is resumed, perhaps for more steps"
     if not (folder/'run.json').exists(): raise ValueError(f"{folder} holds no run to go on with")
-    settings = _read_settings(folder)
-    for name,x in options.items():
-        own = getattr(settings, name)
-        if x == own or name == 'steps' and x > own: continue
-        raise ValueError(f"--resume goes on with {name}={own!r} as in {folder/'run.json'}, got "
+    begun = _read_settings(folder)
+    settings = replace(begun, **options)
+    for name in options:
+        before,x = getattr(begun, name),getattr(settings, name)
+        if x == before or name == 'steps' and x > before: continue
+        raise ValueError(f"--resume goes on with {name}={before!r} as in {folder/'run.json'}, got "
                          f"{x!r}: for other settings, start a new run --from {folder}")
-    return replace(settings, steps=options.get('steps', settings.steps))
+    return settings
 
-def _settings(args:argparse.Namespace)->RunSettings:
+def _settings(args:argparse.Namespace, resume:bool)->RunSettings:
     "Return the settings of a new run, or of one that is resumed"
     folder,options = args.out,_options(args)
-    if args.resume: return _resumed_settings(folder, options)
+    if resume: return _resumed_settings(folder, options)
     if (folder/'run.json').exists():
         raise ValueError(f"{folder} holds a run already: --resume goes on with it")
     if (folder/'checkpoints').exists(): raise ValueError(f"{folder} holds checkpoints of a run")
@@ -400,29 +437,33 @@ def _settings(args:argparse.Namespace)->RunSettings:
         raise ValueError("--config is of a new model, --from says which one to go on from")
     return RunSettings(**options)
 
-def _run(args:argparse.Namespace, strategy:RunStrategy)->int:
-    "Run the command on each process, and return its exit code"
-    if args.save_every < 1: raise ValueError(f"--save-every must be at least 1: {args.save_every}")
-    if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
-    def say(message:str)->None:
-        if strategy.is_main: print(message, file=sys.stderr)
-    with contextlib.ExitStack() as stack:
-        strategy.run_main(lambda: stack.enter_context(run_folder(args.out)))
-        signals = stack.enter_context(_stop_signals())
-        # processes that were started again go on with what they had begun
-        has_begun = strategy.is_restarted and (args.out/'run.json').exists()
-        args.resume = args.resume or strategy.any_process(has_begun)
-        run = _prepare(args.out, args.resume, strategy, lambda: _settings(args))
-        strategy.run_main(lambda: _truncate_log(args.out/'log.jsonl', run.start))
-        steps = run.settings.steps
-        if run.start == steps:
-            say(f"the run of {steps} steps is finished; --resume --steps {2*steps} takes more")
-        elif (step := _run_steps(run, args.save_every, signals)) < steps:
-            say(f"stopped after step {step}; --resume goes on")
-            return 130
-        whole = strategy.gather(run.model)
-        strategy.run_main(lambda: None if whole is None else _finish(run, whole))
-    if strategy.is_main: print(args.out)
+def _begin(args:argparse.Namespace, strategy:RunStrategy, stack:contextlib.ExitStack)->_Run:
+    "Check the command line, lock the folder until `stack` is closed, and load the run"
+    def lock_folder()->None:
+        if args.save_every < 1:
+            raise ValueError(f"--save-every must be at least 1: {args.save_every}")
+        if args.out.exists() and not args.out.is_dir(): raise ValueError(f"{args.out} is no folder")
+        stack.enter_context(run_folder(args.out))
+    strategy.run_main(lock_folder)
+    # processes that were started again go on with what they had begun
+    is_begun = strategy.is_restarted and (args.out/'run.json').exists()
+    resume = args.resume or strategy.any_process(is_begun)
+    return _prepare(args.out, resume, strategy, lambda: _settings(args, resume))
+
+def _run(run:_Run, save_every:int, signals:list[int])->int:
+    "Take the steps that are left, write the model, and return the exit code"
+    strategy,steps = run.strategy,run.settings.steps
+    strategy.run_main(lambda: _truncate_log(run.folder/'log.jsonl', run.start))
+    last = _run_steps(run, save_every, signals) if run.start < steps else steps
+    if last < steps:
+        if strategy.is_main: print(f"stopped after step {last}; --resume goes on", file=sys.stderr)
+        return 130
+    if run.start == steps and strategy.is_main:
+        print(f"the run of {steps} steps is finished; --resume --steps {2*steps} takes more",
+              file=sys.stderr)
+    whole = strategy.gather(run.model)
+    strategy.run_main(lambda: None if whole is None else _finish(run, whole))
+    if strategy.is_main: print(run.folder)
     return 0
 
 def _strategy(mesh:str|None)->RunStrategy:
@@ -449,14 +490,28 @@ def training_command(argv:list[str]|None=None)->int:
         Exit code
     """
     args,strategy = _parser().parse_args(argv),RunStrategy()
+    # what texts, folder and options can cause is said in a line
+    wrong:_Errors = ValueError,TypeError,OSError,RuntimeError,ArithmeticError,ImportError
     try:
-        strategy = _strategy(args.mesh)
-        code = _run(args, strategy)
+        with contextlib.ExitStack() as stack:
+            strategy = _strategy(args.mesh)
+            signals = stack.enter_context(_stop_signals())
+            run = _begin(args, strategy, stack)
+            wrong = OSError,FloatingPointError,ImportError    # a full disk, too high an lr
+            code = _run(run, args.save_every, signals)
         strategy.close()
         return code
     except KeyboardInterrupt:
-        message,code = 'stopped; --resume goes on from the last checkpoint',130
-    except (ValueError, TypeError, OSError, RuntimeError, ArithmeticError, ImportError) as e:
-        message,code = strategy.error_message(e),2
-    if strategy.is_main: print('attention_nb.training:', *message.split(), file=sys.stderr)
-    return code
+        if strategy.is_main: _print_line('stopped; --resume goes on from the last checkpoint')
+        return 130
+    except Exception as e:
+        error = strategy.error_to_report(e)
+        is_wrong = isinstance(error, wrong)
+        if isinstance(error, OtherProcessError): return 2 if is_wrong else 1
+        # a traceback does not say of which process it is
+        if is_wrong or not strategy.is_main: _print_line(strategy.error_message(error))
+        if not is_wrong: raise
+        return 2
+
+def _print_line(message:str)->None:
+    print('attention_nb.training:', *message.split(), file=sys.stderr)

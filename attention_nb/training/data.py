@@ -102,9 +102,15 @@ class PackedTexts:
         return self._part(slice(-n)), self._part(slice(-n, None))
 
     def _part(self, tokens:slice)->"PackedTexts":
-        part = object.__new__(PackedTexts)
-        part._set(self.ids[tokens], self.documents[tokens], self.length, self.batch, self.seed)
-        return part
+        return self._of_ids(self.ids[tokens], self.documents[tokens], self.length, self.batch,
+                            self.seed)
+
+    @classmethod
+    def _of_ids(cls, ids:Tensor, documents:Tensor, length:int, batch:int,
+                seed:int)->"PackedTexts":
+        packed = cls.__new__(cls)
+        packed._set(ids, documents, length, batch, seed)
+        return packed
 
     def _starts(self, epoch:int)->Tensor:
         "Return where the rows of an epoch begin, in the order in which they are read"

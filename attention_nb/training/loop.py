@@ -175,24 +175,29 @@ def held_out_loss(model:nn.Module, batches:Iterable[Batch], strategy:Strategy|No
     return float(strategy.all_reduce(total))/n
 
 # %% ../../nbs/training/loop.ipynb #ba1a4c02
-def _count_choices(count:Tensor, experts:MixtureOfExperts, inputs:tuple[Tensor], _:Tensor)->None:
-    "Add the number of tokens of each expert to `count` (n,)"
-    with torch.no_grad(): chosen = experts.route(inputs[0].flatten(0, -2))[1].flatten()
-    count.scatter_add_(0, chosen, torch.ones_like(chosen, dtype=count.dtype))
+_Route = Callable[[Tensor],tuple[Tensor,Tensor]]
+
+def _counted_route(route:_Route, count:Tensor, rows:Tensor)->tuple[Tensor,Tensor]:
+    "Choose experts by `route`, and add the number of tokens of each to `count` (n,)"
+    weights,chosen = route(rows)
+    ids = chosen.flatten()
+    with torch.no_grad(): count.scatter_add_(0, ids, torch.ones_like(ids, dtype=count.dtype))
+    return weights,chosen
 
 @contextlib.contextmanager
 def count_expert_tokens(model:nn.Module)->Generator[list[tuple[Tensor,Tensor]]]:
     "While the block runs, count the tokens of each expert: pairs of correction and count (n,)"
-    pairs,handles = list[tuple[Tensor,Tensor]](),list[Any]()
+    pairs,counted = list[tuple[Tensor,Tensor]](),list[MixtureOfExperts]()
     for m in model.modules():
         if not isinstance(m, MixtureOfExperts) or m.correction is None: continue
         if not m.router.weight.requires_grad: continue    # nothing is to change its choice
         count = torch.zeros_like(m.correction, dtype=torch.float32)
         pairs.append((m.correction, count))
-        handles.append(m.register_forward_hook(partial(_count_choices, count)))
+        setattr(m, 'route', partial(_counted_route, m.route, count))
+        counted.append(m)
     try: yield pairs
     finally:
-        for handle in handles: handle.remove()
+        for m in counted: delattr(m, 'route')
 
 @torch.no_grad()
 def balance_experts(tokens_per_expert:Iterable[tuple[Tensor,Tensor]], rate:float,
@@ -236,31 +241,34 @@ class _StepOptions:
     strategy:Strategy
 
 def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Optimizer,
-              tokens_per_expert:list[tuple[Tensor,Tensor]], step:int, o:_StepOptions)->TrainStep:
+              tokens_per_expert:list[tuple[Tensor,Tensor]], step:int,
+              options:_StepOptions)->TrainStep:
     "Take a step: read batches, accumulate gradients, update parameters and the balance of experts"
     start,device = time.perf_counter(),next(model.parameters()).device.type
-    factor = learning_rate(step, o.steps, lr=1., warmup=o.warmup, final=o.final)
+    strategy = options.strategy
+    factor = learning_rate(step, options.steps, lr=1., warmup=options.warmup, final=options.final)
     # as torch's schedulers keep it, so that a run that is resumed knows it
     for g in optimizer.param_groups: g['lr'] = g.setdefault('initial_lr', g['lr'])*factor
     for _,count in tokens_per_expert: count.zero_()
-    batches = [shift_targets(data(step*o.accumulate + i)) for i in range(o.accumulate)]
+    first,n_batches = step*options.accumulate,options.accumulate
+    batches = [shift_targets(data(first + i)) for i in range(n_batches)]
     n = sum(b.n for b in batches)
     if not n: raise ValueError(f"step {step+1} has no target: its texts have one token each")
     model.zero_grad()    # what an earlier backward pass has left
     local_loss = 0.
     for batch in batches:
-        with torch.autocast(device, o.autocast, enabled=o.autocast is not None):
-            loss = o.strategy.loss(model, batch)/n
+        with torch.autocast(device, options.autocast, enabled=options.autocast is not None):
+            loss = strategy.loss(model, batch)/n
         loss.backward()
         local_loss += float(loss.detach())
-    mean_loss = float(o.strategy.all_reduce(torch.tensor(local_loss, dtype=torch.float64)))
-    grad_norm = o.strategy.clip_grad_norm(model, o.max_norm)
+    mean_loss = float(strategy.all_reduce(torch.tensor(local_loss, dtype=torch.float64)))
+    grad_norm = strategy.clip_grad_norm(model, options.max_norm)
     if not math.isfinite(grad_norm):
         raise FloatingPointError(f"the gradient of step {step+1} is not finite (loss "
                                  f"{mean_loss:.4g}): try a lower lr, or a longer warmup")
     optimizer.step()
     model.zero_grad()
-    balance_experts(tokens_per_expert, o.expert_bias_rate, o.strategy)
+    balance_experts(tokens_per_expert, options.expert_bias_rate, strategy)
     return TrainStep(step+1, mean_loss, optimizer.param_groups[0]['lr'], grad_norm, n,
                      time.perf_counter()-start)
 
@@ -292,7 +300,8 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     Returns:
         One after each step; nothing is done before it is asked for
     """
-    steps,start = checked_integer('steps', steps, min=1),checked_integer('start', start)
+    steps = checked_integer('steps', steps, min=1)
+    start = checked_integer('start', start, max=steps)
     settings:dict[str,Any] = dict(lr=lr, weight_decay=weight_decay, betas=betas)
     settings = {name: x for name,x in settings.items() if x is not None}
     for name,x in dict(settings, final=final, expert_bias_rate=expert_bias_rate).items():
@@ -307,19 +316,19 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     elif settings:
         raise ValueError(f"{', '.join(settings)} must be set in the groups of the optimizer: its "
                          "own are used, lr times the schedule")
-    o = _StepOptions(steps, checked_integer('warmup', steps//20 if warmup is None else warmup),
-                     final, math.inf if clip is None else clip,
-                     checked_integer('accumulate', accumulate, min=1), autocast,
-                     expert_bias_rate, strategy or Strategy())
-    return _steps(model, data, optimizer, start, o)
+    warmup = checked_integer('warmup', steps//20 if warmup is None else warmup)
+    accumulate = checked_integer('accumulate', accumulate, min=1)
+    options = _StepOptions(steps, warmup, final, math.inf if clip is None else clip, accumulate,
+                           autocast, expert_bias_rate, strategy or Strategy())
+    return _steps(model, data, optimizer, start, options)
 
 def _steps(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Optimizer,
-           start:int, o:_StepOptions)->Iterator[TrainStep]:
+           start:int, options:_StepOptions)->Iterator[TrainStep]:
     with count_expert_tokens(model) as tokens_per_expert:
         try:
-            for step in range(start, o.steps):
+            for step in range(start, options.steps):
                 model.train()
-                yield _one_step(model, data, optimizer, tokens_per_expert, step, o)
+                yield _one_step(model, data, optimizer, tokens_per_expert, step, options)
         finally:    # groups have their own rates again, which may be changed before the next call
             for g in optimizer.param_groups: g['lr'] = g.pop('initial_lr', g['lr'])
 

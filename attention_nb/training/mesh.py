@@ -31,11 +31,11 @@ from ..distributed.tensor_parallel import check_tensor_parallel, parallelize
 from .checkpoint import (publish_checkpoint, stage_checkpoint,
                                               training_state)
 from .loop import Targets, summed_loss
-from .strategy import RunStrategy
+from .strategy import OtherProcessError, RunStrategy
 
 # %% ../../nbs/training/mesh.ipynb #d1987eb5
 def _mesh_sizes(sizes:str, n:int)->tuple[int,int,int]:
-    "Read DxTxC; raise a `ValueError` unless it is for `n` processes"
+    "Read sizes such as 1x2x2; raise a `ValueError` unless they are for `n` processes"
     match = re.fullmatch(r'([1-9]\d*)x([1-9]\d*)x([1-9]\d*)', sizes)
     if not match: raise ValueError(f"--mesh must be as 1x2x2, got {sizes!r}")
     D,T,C = (int(size) for size in match.groups())
@@ -73,13 +73,14 @@ class _Heartbeats:
                 self.store.set(f'heartbeat {self.rank}', str(n))
 
     def find_lost(self, wait:float=3.)->tuple[list[int],bool]:
-        "Return the processes without a heartbeat, and whether this one is the first that asks"
+        "Return the processes without a heartbeat, and whether this one is the first to look"
         try:
-            is_first = self.store.add('asked', 1) == 1
+            is_first = self.store.add('lookers', 1) == 1
             before = [self.store.get(f'heartbeat {r}') for r in range(self.n)]
             time.sleep(wait)
             lost = [r for r,n in enumerate(before) if self.store.get(f'heartbeat {r}') == n]
-        except dist.DistNetworkError: return [0], False    # it keeps the store
+        # process 0 keeps the store; each of the others says so, for they cannot agree who does
+        except dist.DistNetworkError: return [0], True
         return lost, is_first
 
 # %% ../../nbs/training/mesh.ipynb #6c6e66cd
@@ -90,7 +91,7 @@ class MeshStrategy(RunStrategy):
     """Share a run among the processes of a mesh
 
     Args:
-        sizes: DxTxC: among how many processes rows, heads and tokens are divided
+        sizes: As 1x2x2: among how many processes rows, heads and tokens are divided
     """
     def __init__(self, sizes:str):
         self.rank:int = int(os.environ.get('RANK', '-1'))
@@ -117,12 +118,13 @@ class MeshStrategy(RunStrategy):
         result,error = None,None
         try: result = function()
         except Exception as e: error = e
+        message = None if error is None else str(error)
         messages:list[Any] = [None]*self.n
-        dist.all_gather_object(messages, None if error is None else super().error_message(error))
-        if error is not None: raise error
-        for rank,text in enumerate(messages):
-            if text is None: continue
-            raise RuntimeError(text if rank == 0 else f'process {rank}: {text}')
+        dist.all_gather_object(messages, message)
+        # of several processes with the same error, the first reports it
+        if error is not None and messages.index(message) == self.rank: raise error
+        failed = [f'process {r}: {text}' for r,text in enumerate(messages) if text is not None]
+        if failed: raise OtherProcessError('; '.join(failed))
         return cast(_T, result)
 
     def broadcast(self, function:Callable[[],_T])->_T:
@@ -141,15 +143,15 @@ class MeshStrategy(RunStrategy):
         return total
 
     def loss(self, model:nn.Module, targets:Targets)->Tensor:
-        inputs,ids,documents,n = targets
+        inputs,labels,documents,n = targets
         B,D = len(inputs),self.data.size()
         # each process must take as many rows; one too many has no targets
         rows = torch.arange(self.data.get_local_rank(), -(-B//D)*D, D)
         is_extra,rows = rows >= B,rows.clamp(max=B-1)
-        ids = ids[rows].masked_fill(is_extra[:,None], -100)
-        if self.context_attention is not None: ids = self.context_attention.split(ids, -1)
-        own = Targets(inputs[rows], ids, None if documents is None else documents[rows], n)
-        return summed_loss(model, own)
+        labels = labels[rows].masked_fill(is_extra[:,None], -100)
+        if self.context_attention is not None: labels = self.context_attention.split(labels, -1)
+        documents = None if documents is None else documents[rows]
+        return summed_loss(model, Targets(inputs[rows], labels, documents, n))
 
     def clip_grad_norm(self, model:nn.Module, max_norm:float)->float:
         norm:Any = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -205,21 +207,32 @@ class MeshStrategy(RunStrategy):
         with contextlib.ExitStack() as stack:    # the main process removes what is not published
             staged = self.broadcast(lambda: stack.enter_context(stage_checkpoint(folder, step)))
             writer = HuggingFaceStorageWriter(str(staged), save_distributed=True)
-            try: save(training_state(model, optimizer), storage_writer=writer)
-            except CheckpointException as e:
-                raise OSError('; '.join(str(error[0]) for error in e.failures.values())) from None
+            def write()->None:
+                try: save(training_state(model, optimizer), storage_writer=writer)
+                except CheckpointException as e:
+                    errors = e.failures.values()
+                    raise OSError('; '.join(str(error[0]) for error in errors)) from None
+            self.run_all(write)
             self.run_main(lambda: publish_checkpoint(staged, step, keep=2))
 
-    def error_message(self, error:BaseException)->str:
-        message = super().error_message(error)
-        if not (isinstance(error, dist.DistError) or _gloo_error.match(message)): return message
+    def error_to_report(self, error:Exception)->Exception:
+        "Wait until it is known who ended, if an error of the network says that somebody did"
+        if isinstance(error, FloatingPointError) and not self.is_main:
+            return OtherProcessError(str(error))    # the gradient has the same norm on all
+        if not (isinstance(error, dist.DistError) or _gloo_error.match(str(error))): return error
         # torchrun ends all processes when one has ended, but first the lost one is named
         with contextlib.suppress(ValueError): signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        lost,self.is_main = self.heartbeats.find_lost()    # one of those that are left says it
+        lost,is_first = self.heartbeats.find_lost()
         self.heartbeats.stopped.set()
-        if not lost: return message
+        if not lost: return error
         names = f"process {', '.join(map(str, lost))} of {self.n}"
-        return f"{names} ended while the others were at work; --resume goes on"
+        message = f"{names} ended while the others were at work; --resume goes on"
+        return ConnectionError(message) if is_first else OtherProcessError(message)
+
+    def error_message(self, error:Exception)->str:
+        message = super().error_message(error)
+        is_own = not (self.is_main or isinstance(error, ConnectionError))
+        return f'process {self.rank}: {message}' if is_own else message
 
     def close(self)->None:
         self.heartbeats.stopped.set()

@@ -20,6 +20,9 @@ from .loop import Strategy
 # %% ../../nbs/training/strategy.ipynb #83e4ad9b
 _T = TypeVar('_T')
 
+class OtherProcessError(RuntimeError):
+    "An error of another process, which reports it"
+
 class RunStrategy(Strategy):
     """A run of a single process, and the interface of a run of several
 
@@ -106,7 +109,18 @@ class RunStrategy(Strategy):
         """
         return model
 
-    def error_message(self, error:BaseException)->str:
+    def error_to_report(self, error:Exception)->Exception:
+        """Find out what this process has to report of an error
+
+        Args:
+            error: What ended the run here
+
+        Returns:
+            The error, or what caused it; `OtherProcessError` if another process reports it
+        """
+        return error
+
+    def error_message(self, error:Exception)->str:
         """Return the message of an error
 
         Args:

@@ -211,8 +211,20 @@ def unseen():
     with (mock.patch.object(HuggingFaceStorageReader, 'read_metadata', read),
           mock.patch.object(command, 'find_checkpoint', look)):
         codes = meshed(out, '2x1x1', *mesh_plan, '--resume')
-    equal((codes, said(out, 1)), ([2, 2], ''))
-    equal(said(out).splitlines()[-1], 'attention_nb.training: process 1: the folder is gone')
+    equal((codes, said(out, 1)), ([2, 2], 'attention_nb.training: process 1: the folder is gone\n'))
+    assert 'folder is gone' not in said(out)
+
+def failed():
+    "An error that only one of two processes meets in a step is said by it; the other names it"
+    real = command.train
+    def train(*args, **kw):
+        for s in real(*args, **kw):
+            if s.step == 2 and os.environ['RANK'] == '1': raise TypeError('out of memory')
+            yield s
+    with mock.patch.object(command, 'train', train):
+        equal(meshed('failed', '1x1x2', *mesh_plan), [2, 99])    # 99: it is raised
+    equal(said('failed', 1), 'attention_nb.training: process 1: out of memory\n')
+    equal(said('failed').count('process 1 of 2 ended while the others were at work'), 1)
 
 def its_part(out, *argv):
     "Be one of the processes that torchrun's agent has started"
@@ -230,7 +242,7 @@ def lost():
     assert differ('lost') < 1e-5 and (folder/'lost'/'model.safetensors').exists()
 
 checks = {f.__name__: f for f in (killed, twice, no_room, damaged, command_line,
-                                  half, refused, unseen, lost)} | {
+                                  half, refused, unseen, failed, lost)} | {
     f'stopped_{kind.name}': functools.partial(stopped, kind)
     for kind in (signal.SIGINT, signal.SIGTERM)} | {
     f'elsewhere_{first}': functools.partial(elsewhere, first, then) for first,then in (

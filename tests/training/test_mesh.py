@@ -8,7 +8,7 @@ from helpers import short
 from helpers.processes import launch, passed
 
 one = 'killed stopped_SIGINT stopped_SIGTERM twice no_room damaged command_line'.split()
-meshes = 'elsewhere_2x2x1 half refused lost unseen'.split()
+meshes = 'elsewhere_2x2x1 half refused lost unseen failed'.split()
 repeated = 'elsewhere_2x1x2 elsewhere_1x2x2'.split()
 
 @pytest.fixture(scope='module')
