@@ -80,12 +80,10 @@ def _is_relative(mask:AttentionMask)->bool:
     others = mask.q_pos,mask.k_pos,mask.q_doc,mask.rule,mask.mask
     return all(x is None for x in others) and all(map(_is_relative, mask.parts))
 
-def _steps(mask:AttentionMask|None, q:Tensor, k:Tensor)->Iterator[_Step]:
-    "Yield the steps for queries (B, H, L, E) and keys (B, Hkv, S, E)"
+def _steps(mask:AttentionMask, block_map:Tensor, q:Tensor, k:Tensor)->Iterator[_Step]:
+    "Yield the steps for queries (B, H, L, E), keys (B, Hkv, S, E) and the block map of the mask"
     (_,H,L,_),Hkv,S = q.shape,k.shape[1],k.shape[2]
     if not q.shape[:-1].numel() or not S: return
-    if mask is None: mask = AttentionMask(L, S)
-    block_map = mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu')
     block_map = block_map[(None,)*(4-block_map.dim())]    # (B or 1, H or 1, rows, columns)
     n_seq,n_heads = block_map.shape[:2]
     relative,last_shape,step_mask = _is_relative(mask),None,(None,None)
@@ -161,7 +159,8 @@ def _formula_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor,
 @dataclass(frozen=True)
 class _Config:
     "Arguments that are not tensors of autograd"
-    mask:AttentionMask|None
+    mask:AttentionMask
+    block_map:Tensor # Of the mask, on the CPU
     scale:float
     softcap:float|None
     fused:bool # By torch's kernel, else by the formula
@@ -186,7 +185,7 @@ class _BlockwiseAttention(torch.autograd.Function):
                 config:_Config)->tuple[Tensor,Tensor]:
         out = v.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], -math.inf, dtype=wide_dtype(q.dtype))
-        for step in _steps(config.mask, q, k):
+        for step in _steps(config.mask, config.block_map, q, k):
             part = q[step.q],k[step.k],v[step.k]
             if config.fused:
                 result = _fused(*part, *_additive_mask_and_empty_rows(bias, step), config.scale)
@@ -212,7 +211,7 @@ class _BlockwiseAttention(torch.autograd.Function):
         lse = lse.masked_fill(lse == -math.inf, 0.)    # an empty row has no weights: exp(-inf - 0)
         grads:list[Any] = [None if t is None else torch.zeros_like(t, dtype=wide_dtype(t.dtype))
                            for t in (q,k,v,bias)]
-        for step in _steps(config.mask, q, k):
+        for step in _steps(config.mask, config.block_map, q, k):
             part = q[step.q],k[step.k],v[step.k]
             grad_step = grad_out[step.q],None if grad_lse is None else grad_lse[step.q]
             at:list[Any] = [step.q, step.k, step.k]
@@ -293,7 +292,11 @@ def blocks_attention(call:AttentionCall)->tuple[Tensor,Tensor]:
              and (bias is None or bias.dtype == q.dtype and not bias.requires_grad))
     apply:Any = _BlockwiseAttention.apply
     if fused: q,k,v = with_unit_stride(q),with_unit_stride(k),with_unit_stride(v)
-    out,lse = apply(q, k, v, bias, _Config(four_dim_mask(call), call.scale, call.softcap, fused))
+    mask = four_dim_mask(call) or AttentionMask(q.shape[-2], k.shape[-2])
+    block_map = call.block_map(BLOCK_SIZE)
+    if call.q.dim() > 4: block_map = as_four_dims(block_map, call.q)
+    config = _Config(mask, block_map, call.scale, call.softcap, fused)
+    out,lse = apply(q, k, v, bias, config)
     out,lse = out.reshape(*call.q.shape[:-1], v.shape[-1]),lse.reshape(call.q.shape[:-1])
     return (out, lse) if call.sinks is None else add_sinks(out, lse, call.sinks)
 
