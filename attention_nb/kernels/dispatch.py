@@ -111,12 +111,15 @@ def _why_flex_slower(call:AttentionCall)->str|None:
 class Kernel:
     """One way to compute attention's output
 
+    `why_not` and `why_slower` return a reason in words, which `explain_choice` shows, or None if
+    there is none. A kernel without either reason is one that applies.
+
     Attributes:
         name: In `kernel=` and in `explain_choice`
         description: What it does, in words
-        why_not: Return why it cannot compute a call, or None
+        why_not: Why it cannot compute a call
         compute: Return the output (..., L, Ev), in q's dtype
-        why_slower: Return why it would be slower
+        why_slower: Why it would be slower
     """
     name:str
     description:str

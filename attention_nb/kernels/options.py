@@ -128,6 +128,7 @@ def check_positions(q:Tensor, name:str, positions:Tensor, n:int)->None:
         raise ValueError(f"{name} must be {shapes} for q {_shape(q)}, got {_shape(positions)}")
 
 def _check_sinks(q:Tensor, sinks:Tensor)->None:
+    "Raise a `TypeError` or `ValueError` unless `sinks` hold one number for each query head"
     check_tensor('sinks', sinks, q.device)
     heads = q.shape[-3] if q.dim() > 3 else 1
     if not sinks.is_floating_point():
