@@ -516,15 +516,16 @@ def _blocks_of_rule(mask:AttentionMask, known:Tensor, q_block:int, k_block:int,
 
 def _blocks(mask:AttentionMask, q_block:int, k_block:int, device:torch.device)->Tensor:
     "Return the block map of a mask whose tensors are on the device"
-    docs = None if mask.q_doc is None or mask.k_doc is None else (mask.q_doc,mask.k_doc)
+    documents = None if mask.q_doc is None or mask.k_doc is None else (mask.q_doc,mask.k_doc)
     default = mask.q_pos is None and mask.k_pos is None
     blocks = blocks_of_positions(
         mask.L, mask.S, q_block, k_block, mask.window_bounds(), device=device,
         positions=None if default else mask.positions(device=device),
-        docs=docs if mask.doc_table is None else None)
+        documents=documents if mask.doc_table is None else None)
     nq,nk = blocks.shape[-2:]
-    if docs is not None and mask.doc_table is not None and nq and nk:
-        blocks = torch.minimum(blocks, blocks_of_table(mask.doc_table, docs, q_block, k_block))
+    if documents is not None and mask.doc_table is not None and nq and nk:
+        of_table = blocks_of_table(mask.doc_table, documents, q_block, k_block)
+        blocks = torch.minimum(blocks, of_table)
     if mask.mask is not None:
         blocks = torch.minimum(blocks, blocks_of_mask(mask.mask, nq, nk, q_block, k_block))
     if mask.parts:

@@ -29,12 +29,12 @@ BLOCK_SIZE = 128    # queries, and keys, in a block
 _Index:TypeAlias = tuple[slice,slice,slice|Tensor]
 
 @dataclass(frozen=True)
-class _Step:
+class _QueryBlock:
     "A block of queries and the keys that at least one of them may attend to"
     q:_Index # Of queries: sequences, heads, queries
     k:_Index # Of keys and values: sequences, key heads, keys
     additive_mask:Tensor|None # To the scores, -inf where a key is masked; None: all are visible
-    empty:Tensor|None # True for queries of the block that see no key; None: there are none
+    empty_rows:Tensor|None # True for queries that see no key; None: there are none
 
 def _visible_slices(blocks:list[int], n_keys:int)->list[slice]:
     "Return a slice of keys for each run of visible blocks in a row of a block map"
@@ -66,29 +66,29 @@ def _additive_mask(mask:AttentionMask, queries:slice, slices:list[slice], heads:
         if tile is not None: part.masked_fill_(~tile, -math.inf)
     return additive[:,heads] if additive.dim() == 4 and additive.shape[1] > 1 else additive
 
-def _mask_of_step(mask:AttentionMask, queries:slice, slices:list[slice], heads:slice,
-                  like:Tensor)->tuple[Tensor|None,Tensor|None]:
-    "Return the additive mask of a step, and its queries that see no key; None: there are none"
+def _mask_of_query_block(mask:AttentionMask, queries:slice, slices:list[slice], heads:slice,
+                         like:Tensor)->tuple[Tensor|None,Tensor|None]:
+    "Return the additive mask of a block, and its queries that see no key; None: there are none"
     additive = _additive_mask(mask, queries, slices, heads, like)
     if additive is None: return None, None
-    empty = (additive == -math.inf).all(-1)
-    return additive, empty if empty.any() else None
+    empty_rows = (additive == -math.inf).all(-1)
+    return additive, empty_rows if empty_rows.any() else None
 
 # %% ../../nbs/kernels/blocks.ipynb #7f76989a
-def _is_relative(mask:AttentionMask)->bool:
+def _is_shift_invariant(mask:AttentionMask)->bool:
     "Return whether visibility depends on nothing but the distance between query and key"
     others = mask.q_pos,mask.k_pos,mask.q_doc,mask.rule,mask.mask
-    return all(x is None for x in others) and all(map(_is_relative, mask.parts))
+    return all(x is None for x in others) and all(map(_is_shift_invariant, mask.parts))
 
-def _steps(mask:AttentionMask|None, q:Tensor, k:Tensor)->Iterator[_Step]:
-    "Yield the steps for queries (B, H, L, E) and keys (B, Hkv, S, E)"
+def _query_blocks(mask:AttentionMask, block_map:Tensor, q:Tensor,
+                  k:Tensor)->Iterator[_QueryBlock]:
+    "Yield the blocks of queries (B, H, L, E), each with its part of the keys (B, Hkv, S, E)"
     (_,H,L,_),Hkv,S = q.shape,k.shape[1],k.shape[2]
     if not q.shape[:-1].numel() or not S: return
-    if mask is None: mask = AttentionMask(L, S)
-    block_map = mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu')
     block_map = block_map[(None,)*(4-block_map.dim())]    # (B or 1, H or 1, rows, columns)
     n_seq,n_heads = block_map.shape[:2]
-    relative,last_shape,step_mask = _is_relative(mask),None,(None,None)
+    # with a shift-invariant mask, blocks of one shape share the additive mask and empty rows
+    shift_invariant,last_shape,shared = _is_shift_invariant(mask),None,(None,None)
     for b,h in itertools.product(range(n_seq), range(n_heads)):
         own = _mask_of_sequence(mask, b) if n_seq > 1 else mask
         # sequence b alone, or with one mask for all (n_seq = 1) every sequence; heads likewise
@@ -99,12 +99,12 @@ def _steps(mask:AttentionMask|None, q:Tensor, k:Tensor)->Iterator[_Step]:
             if not slices: continue
             shape = queries.stop-queries.start,*((keys.start-queries.start, keys.stop-queries.start)
                                                  for keys in slices)
-            if not relative or shape != last_shape:
-                last_shape,step_mask = shape,(None,None)
-                if PARTIAL in row: step_mask = _mask_of_step(own, queries, slices, heads, q)
+            if not shift_invariant or shape != last_shape:
+                last_shape,shared = shape,(None,None)
+                if PARTIAL in row: shared = _mask_of_query_block(own, queries, slices, heads, q)
             keys = slices[0] if len(slices) == 1 else torch.cat([
                 torch.arange(keys.start, keys.stop, device=k.device) for keys in slices])
-            yield _Step((sequences,heads,queries), (sequences,kv_heads,keys), *step_mask)
+            yield _QueryBlock((sequences,heads,queries), (sequences,kv_heads,keys), *shared)
 
 # %% ../../nbs/kernels/blocks.ipynb #d943449b
 # private ops of torch: `F.scaled_dot_product_attention`, which calls them, returns no log-sum-exp
@@ -119,16 +119,16 @@ def with_unit_stride(t:Tensor)->Tensor:
     """
     return t if t.stride(-1) == 1 else t.contiguous()
 
-def _fused(q:Tensor, k:Tensor, v:Tensor, additive_mask:Tensor|None, empty:Tensor|None,
-           scale:float)->tuple[Tensor,Tensor]:
-    "Return the output and log-sum-exp of one step by torch's kernel"
+def _fused_forward(q:Tensor, k:Tensor, v:Tensor, additive_mask:Tensor|None,
+                   empty_rows:Tensor|None, scale:float)->tuple[Tensor,Tensor]:
+    "Return the output and log-sum-exp of one block by torch's kernel"
     out,lse = flash_kernel(q, k, v, attn_mask=additive_mask, scale=scale)
-    return out, lse if empty is None else lse.masked_fill_(empty, -math.inf)
+    return out, lse if empty_rows is None else lse.masked_fill_(empty_rows, -math.inf)
 
 def _fused_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor, v:Tensor,
                     out:Tensor, lse:Tensor, additive_mask:Tensor|None,
                     scale:float)->tuple[Tensor,...]:
-    "Return the gradients of queries, keys and values of one step"
+    "Return the gradients of queries, keys and values of one block"
     E = q.shape[-1]
     # the kernel takes no gradient of lse: an extra column, 1 in out and -grad_lse in grad_out,
     # subtracts it from delta
@@ -136,23 +136,24 @@ def _fused_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor, v
         q,k,v,out = F.pad(q, (0,1)),F.pad(k, (0,1)),F.pad(v, (0,1)),F.pad(out, (0,1), value=1.)
         grad_out = torch.cat([grad_out, -grad_lse[...,None].to(grad_out.dtype)], -1)
     grads = flash_kernel_backward(grad_out, q, k, v, out, lse, 0., False, attn_mask=additive_mask,
-                             scale=scale)
+                                  scale=scale)
     return tuple(t[...,:E] for t in grads)
 
 # %% ../../nbs/kernels/blocks.ipynb #a3478da9
-def _formula(q:Tensor, k:Tensor, v:Tensor, bias:Tensor|None, additive_mask:Tensor|None,
-             scale:float, softcap:float|None)->tuple[Tensor,Tensor]:
-    "Return the output and log-sum-exp of one step by the reference's formula"
+def _eager_forward(q:Tensor, k:Tensor, v:Tensor, bias:Tensor|None, additive_mask:Tensor|None,
+                   scale:float, softcap:float|None)->tuple[Tensor,Tensor]:
+    "Return the output and log-sum-exp of one block by the reference's formula"
     if additive_mask is not None: bias = additive_mask if bias is None else bias + additive_mask
     return reference_lse(q, k, v, bias=bias, scale=scale, softcap=softcap)
 
-def _formula_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor, v:Tensor,
-                      bias:Tensor|None, additive_mask:Tensor|None, scale:float,
-                      softcap:float|None)->tuple[Tensor|None,...]:
-    "Return the gradients of queries, keys, values and bias of one step"
+def _eager_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor, v:Tensor,
+                    bias:Tensor|None, additive_mask:Tensor|None, scale:float,
+                    softcap:float|None)->tuple[Tensor|None,...]:
+    "Return the gradients of queries, keys, values and bias of one block"
     q,k,v = (t.detach().requires_grad_() for t in (q,k,v))
     bias = None if bias is None else bias.detach().requires_grad_()
-    with torch.enable_grad(): out,lse = _formula(q, k, v, bias, additive_mask, scale, softcap)
+    with torch.enable_grad():
+        out,lse = _eager_forward(q, k, v, bias, additive_mask, scale, softcap)
     grad_lse = torch.zeros_like(lse) if grad_lse is None else grad_lse
     inputs = [t for t in (q,k,v,bias) if t is not None]
     return torch.autograd.grad((out,lse), inputs, (grad_out.to(out.dtype),grad_lse))
@@ -161,22 +162,23 @@ def _formula_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor,
 @dataclass(frozen=True)
 class _Config:
     "Arguments that are not tensors of autograd"
-    mask:AttentionMask|None
+    mask:AttentionMask
+    block_map:Tensor # Of the mask, on the CPU
     scale:float
     softcap:float|None
     fused:bool # By torch's kernel, else by the formula
 
-def _bias_index(bias:Tensor, step:_Step)->tuple[Any,...]:
-    "Return the index of a step's part of a bias, which may have one entry for all"
-    at = *step.q,step.k[2]
+def _bias_index(bias:Tensor, block:_QueryBlock)->tuple[Any,...]:
+    "Return the index of a block's part of a bias, which may have one entry for all"
+    at = *block.q,block.k[2]
     return tuple(slice(None) if n == 1 else index for n,index in zip(bias.shape, at))
 
 def _additive_mask_and_empty_rows(bias:Tensor|None,
-                                  step:_Step)->tuple[Tensor|None,Tensor|None]:
-    "Return bias and mask of a step as one tensor for torch's kernel, and its empty rows"
-    if bias is None: return step.additive_mask, step.empty
-    additive = bias[_bias_index(bias, step)]
-    if step.additive_mask is not None: additive = additive + step.additive_mask
+                                  block:_QueryBlock)->tuple[Tensor|None,Tensor|None]:
+    "Return bias and mask of a block as one tensor for torch's kernel, and its empty rows"
+    if bias is None: return block.additive_mask, block.empty_rows
+    additive = bias[_bias_index(bias, block)]
+    if block.additive_mask is not None: additive = additive + block.additive_mask
     return additive, (additive == -math.inf).all(-1)
 
 class _BlockwiseAttention(torch.autograd.Function):
@@ -186,15 +188,16 @@ class _BlockwiseAttention(torch.autograd.Function):
                 config:_Config)->tuple[Tensor,Tensor]:
         out = v.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], -math.inf, dtype=wide_dtype(q.dtype))
-        for step in _steps(config.mask, q, k):
-            part = q[step.q],k[step.k],v[step.k]
+        for block in _query_blocks(config.mask, config.block_map, q, k):
+            part = q[block.q],k[block.k],v[block.k]
             if config.fused:
-                result = _fused(*part, *_additive_mask_and_empty_rows(bias, step), config.scale)
+                mask_and_rows = _additive_mask_and_empty_rows(bias, block)
+                result = _fused_forward(*part, *mask_and_rows, config.scale)
             else:
-                bias_part = None if bias is None else bias[_bias_index(bias, step)]
-                result = _formula(*part, bias_part, step.additive_mask, config.scale,
-                                  config.softcap)
-            out[step.q],lse[step.q] = result
+                bias_part = None if bias is None else bias[_bias_index(bias, block)]
+                result = _eager_forward(*part, bias_part, block.additive_mask, config.scale,
+                                        config.softcap)
+            out[block.q],lse[block.q] = result
         ctx.save_for_backward(q, k, v, bias, out, lse)
         ctx.config = config
         ctx.set_materialize_grads(False)
@@ -212,20 +215,20 @@ class _BlockwiseAttention(torch.autograd.Function):
         lse = lse.masked_fill(lse == -math.inf, 0.)    # an empty row has no weights: exp(-inf - 0)
         grads:list[Any] = [None if t is None else torch.zeros_like(t, dtype=wide_dtype(t.dtype))
                            for t in (q,k,v,bias)]
-        for step in _steps(config.mask, q, k):
-            part = q[step.q],k[step.k],v[step.k]
-            grad_step = grad_out[step.q],None if grad_lse is None else grad_lse[step.q]
-            at:list[Any] = [step.q, step.k, step.k]
+        for block in _query_blocks(config.mask, config.block_map, q, k):
+            part = q[block.q],k[block.k],v[block.k]
+            grad_block = grad_out[block.q],None if grad_lse is None else grad_lse[block.q]
+            at:list[Any] = [block.q, block.k, block.k]
             if config.fused:
-                step_grads = _fused_backward(*grad_step, *part, out[step.q], lse[step.q],
-                                             _additive_mask_and_empty_rows(bias, step)[0],
+                block_grads = _fused_backward(*grad_block, *part, out[block.q], lse[block.q],
+                                             _additive_mask_and_empty_rows(bias, block)[0],
                                              config.scale)
             else:
-                if bias is not None: at.append(_bias_index(bias, step))
-                step_grads = _formula_backward(
-                    *grad_step, *part, None if bias is None else bias[at[3]],
-                    step.additive_mask, config.scale, config.softcap)
-            for grad,index,more in zip(grads, at, step_grads): grad[index] += more
+                if bias is not None: at.append(_bias_index(bias, block))
+                block_grads = _eager_backward(
+                    *grad_block, *part, None if bias is None else bias[at[3]],
+                    block.additive_mask, config.scale, config.softcap)
+            for grad,index,more in zip(grads, at, block_grads): grad[index] += more
         inputs = q,k,v,bias
         return *(None if t is None else grad.to(t.dtype) for t,grad in zip(inputs, grads)), None
 
@@ -257,10 +260,11 @@ def four_dim_mask(call:AttentionCall)->AttentionMask|None:
     Returns:
         The mask for scores (B, H, L, S)
     """
-    if call.mask is None or call.q.dim() < 5 or _is_relative(call.mask): return call.mask
-    mask = call.mask.dense(device=call.q.device)
-    return AttentionMask(call.mask.L, call.mask.S,
-                         mask=None if mask is None else as_four_dims(mask, call.q))
+    mask = call.mask
+    if mask is None or call.q.dim() < 5 or _is_shift_invariant(mask): return mask
+    dense = mask.dense(device=call.q.device)
+    return AttentionMask(mask.L, mask.S,
+                         mask=None if dense is None else as_four_dims(dense, call.q))
 
 def why_not_blocks(call:AttentionCall)->str|None:
     """Return the reason why a call cannot be computed in blocks
@@ -293,7 +297,11 @@ def blocks_attention(call:AttentionCall)->tuple[Tensor,Tensor]:
              and (bias is None or bias.dtype == q.dtype and not bias.requires_grad))
     apply:Any = _BlockwiseAttention.apply
     if fused: q,k,v = with_unit_stride(q),with_unit_stride(k),with_unit_stride(v)
-    out,lse = apply(q, k, v, bias, _Config(four_dim_mask(call), call.scale, call.softcap, fused))
+    mask = four_dim_mask(call) or AttentionMask(q.shape[-2], k.shape[-2])
+    block_map = call.block_map(BLOCK_SIZE)
+    if call.q.dim() > 4: block_map = as_four_dims(block_map, call.q)
+    config = _Config(mask, block_map, call.scale, call.softcap, fused)
+    out,lse = apply(q, k, v, bias, config)
     out,lse = out.reshape(*call.q.shape[:-1], v.shape[-1]),lse.reshape(call.q.shape[:-1])
     return (out, lse) if call.sinks is None else add_sinks(out, lse, call.sinks)
 

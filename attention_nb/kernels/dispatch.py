@@ -70,7 +70,7 @@ def sdpa(call:AttentionCall, function:Callable[...,Tensor]=F.scaled_dot_product_
     return out if call.q.dim() == 4 else out.reshape(*call.q.shape[:-1], v.shape[-1])
 
 # %% ../../nbs/kernels/dispatch.ipynb #e507a04e
-# from times on two cores of a server; scores are counted over all sequences and heads
+# from times on two CPU cores of a server; scores are counted over all sequences and heads
 _MIN_MASKED = 1<<17    # masked scores that blocks must skip to be no slower than torch's kernel
 _MAX_VISIBLE = .6      # share of visible blocks above which they are slower than torch's kernel
 _MIN_SCORES = 1<<14    # scores from which they are no slower than the reference
@@ -84,14 +84,14 @@ def _why_blocks_slower(call:AttentionCall)->str|None:
     "Return the reason why blocks would be slower, or None"
     if why_not_blocks(call) is not None: return None    # sizes may be symbols, masks without values
     n_scores = call.q.shape[:-1].numel()*call.k.shape[-2]
-    few = f"{n_scores:,} scores are too few"
-    if why_not_sdpa(call) is not None: return few if n_scores < _MIN_SCORES else None
+    too_few = f"{n_scores:,} scores are too few"
+    if why_not_sdpa(call) is not None: return too_few if n_scores < _MIN_SCORES else None
+    if not call.q.is_cpu: return "blocks go through a fused kernel on a CPU alone"
     if call.mask is None or call.is_causal:
         return "nothing is masked, or torch's causal kernel skips it"
-    if n_scores < _MIN_MASKED: return few
+    if n_scores < _MIN_MASKED: return too_few
     if not _is_structured(call.mask): return "the mask is a dense tensor already"
-    block_map = call.mask.blocks(BLOCK_SIZE, BLOCK_SIZE, device='cpu')
-    visible = float((block_map != EMPTY).double().mean())
+    visible = float((call.block_map(BLOCK_SIZE) != EMPTY).double().mean())
     if visible > _MAX_VISIBLE: return f"{visible:.0%} of the blocks are visible"
     n_masked = (1-visible)*n_scores
     return f"{n_masked:,.0f} masked scores are too few" if n_masked < _MIN_MASKED else None
@@ -111,12 +111,15 @@ def _why_flex_slower(call:AttentionCall)->str|None:
 class Kernel:
     """One way to compute attention's output
 
+    `why_not` and `why_slower` return a reason in words, which `explain_choice` shows, or None if
+    there is none. A kernel without either reason is one that applies.
+
     Attributes:
         name: In `kernel=` and in `explain_choice`
         description: What it does, in words
-        why_not: Return why it cannot compute a call, or None
+        why_not: Why it cannot compute a call
         compute: Return the output (..., L, Ev), in q's dtype
-        why_slower: Return why it would be slower
+        why_slower: Why it would be slower
     """
     name:str
     description:str

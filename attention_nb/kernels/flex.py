@@ -48,10 +48,10 @@ def why_not_flex(call:AttentionCall)->str|None:
 
 # %% ../../nbs/kernels/flex.ipynb #9104f859
 @functools.cache
-def _flex_attention()->Any:
+def _compiled_flex_attention(dynamic:bool|None)->Any:
     "Return the compiled `flex_attention`; imported here, because importing it is slow"
     from torch.nn.attention.flex_attention import flex_attention
-    return torch.compile(flex_attention, dynamic=False)
+    return torch.compile(flex_attention, dynamic=dynamic)
 
 def _return_lse_kwargs()->dict[str,Any]:
     "Return the keyword that makes `flex_attention` return the log-sum-exp; in torch 2.8 another"
@@ -75,13 +75,14 @@ def flex(call:AttentionCall, function:Callable[...,Any]|None=None)->Tensor:
     def score_mod(score:Tensor, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tensor:
         if call.softcap is not None: score = call.softcap * torch.tanh(score/call.softcap)
         return score if bias is None else score + bias[b,h,i,j]
-    plain = call.softcap is None and bias is None
+    changes_scores = call.softcap is not None or bias is not None
     mask = four_dim_mask(call)
     block_mask = None if mask is None else mask.to_block_mask(device=q.device)
-    run:Any = function or _flex_attention()
-    out = run(q, k, v, score_mod=None if plain else score_mod, block_mask=block_mask,
-              scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
-              **({} if call.sinks is None else _return_lse_kwargs()))
+    # every length would be compiled anew with False; None compiles one kernel for all of them
+    attend:Any = function or _compiled_flex_attention(False if call.q.is_cpu else None)
+    out = attend(q, k, v, score_mod=score_mod if changes_scores else None, block_mask=block_mask,
+                 scale=call.scale, enable_gqa=q.shape[1] != k.shape[1],
+                 **({} if call.sinks is None else _return_lse_kwargs()))
     if call.sinks is not None:
         out,lse = out
         lse = getattr(lse, 'lse', lse)    # an AuxOutput, but in torch 2.8

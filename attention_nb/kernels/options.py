@@ -11,6 +11,7 @@ __all__ = ['AttentionOptions']
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypedDict, TypeVar, Unpack
 import torch
 from torch import Tensor, nn
@@ -127,6 +128,7 @@ def check_positions(q:Tensor, name:str, positions:Tensor, n:int)->None:
         raise ValueError(f"{name} must be {shapes} for q {_shape(q)}, got {_shape(positions)}")
 
 def _check_sinks(q:Tensor, sinks:Tensor)->None:
+    "Raise a `TypeError` or `ValueError` unless `sinks` hold one number for each query head"
     check_tensor('sinks', sinks, q.device)
     heads = q.shape[-3] if q.dim() > 3 else 1
     if not sinks.is_floating_point():
@@ -168,6 +170,23 @@ class AttentionCall:
         # returning the comparison would give torch.compile a SymBool; a branch makes it a bool
         if self.q.shape[-2] != self.k.shape[-2]: return False
         return True
+
+    @cached_property
+    def _block_maps(self)->dict[int,Tensor]: return {}
+
+    def block_map(self, block:int)->Tensor:
+        """Return the block map of the mask; it is computed once for each call and size of block
+
+        Args:
+            block: Queries, and keys, in a block
+
+        Returns:
+            int8 (..., ceil(L / block), ceil(S / block)), on the CPU
+        """
+        if block not in self._block_maps:
+            mask = self.mask or AttentionMask(self.q.shape[-2], self.k.shape[-2])
+            self._block_maps[block] = mask.blocks(block, block, device='cpu')
+        return self._block_maps[block]
 
 # %% ../../nbs/kernels/options.ipynb #5d1e7a00
 def _combined_mask(q:Tensor, k:Tensor, options:AttentionOptions)->AttentionMask|None:

@@ -52,12 +52,12 @@ def streaming(L:int, S:int|None=None, *, window:int, first:int=4,
     first = checked_integer('first', first)
     return _causal_window(L, S, window) | first_tokens(L, S, n=first, device=device)
 
-# %% ../../nbs/kernels/patterns.ipynb #7da31064
 def _causal_window(L:int, S:int|None, window:int)->AttentionMask:
     "Return the mask of the last `window` keys up to the query's own position"
     left = checked_integer('window', window, min=1)-1
     return AttentionMask(L, L if S is None else S, causal=True, window=(left,0))
 
+# %% ../../nbs/kernels/patterns.ipynb #7da31064
 def prefix_window(L:int, S:int|None=None, *, prefix:int, window:int,
                   device:torch.device|str|None=None)->AttentionMask:
     """Make a bidirectional prefix plus a causal window
@@ -91,13 +91,13 @@ def global_local(L:int, *, tokens:Tensor, window:int)->AttentionMask:
     if tokens.dtype != torch.bool: raise TypeError(f"tokens must be bool, got {tokens.dtype}")
     if tokens.dim() not in (1,2) or tokens.shape[-1] != L:
         raise ValueError(f"tokens must be ({L},) or (B, {L}), got {tuple(tokens.shape)}")
-    # all tokens are in document 0 on one side, and on the other the global ones alone: so all
-    # attend to the global tokens, and the global tokens to all
-    all_tokens = torch.zeros(L, dtype=torch.long, device=tokens.device)
-    is_local = (~tokens).long()
+    # with all queries in document 0, and of the keys only the global ones, all queries attend to
+    # the global keys; the other way round the global queries attend to all keys
+    all_in_0 = torch.zeros(L, dtype=torch.long, device=tokens.device)
+    global_in_0 = (~tokens).long()
     return (AttentionMask(L, window=(window,window))
-            | AttentionMask(L, q_doc=all_tokens, k_doc=is_local)
-            | AttentionMask(L, q_doc=is_local, k_doc=all_tokens))
+            | AttentionMask(L, q_doc=all_in_0, k_doc=global_in_0)
+            | AttentionMask(L, q_doc=global_in_0, k_doc=all_in_0))
 
 # %% ../../nbs/kernels/patterns.ipynb #4d41b96f
 def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True,
@@ -125,20 +125,20 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
                          f"got {tuple(q.shape)} and {tuple(k.shape)}")
     (B,H,L,_),(_,Hkv,S,_) = q.shape,k.shape
     if L != S: raise ValueError(f"q and k must have one length, got L = {L} and S = {S}")
-    n = -(-L//block)
+    n_blocks = -(-L//block)
     if scores is None:
         queries = q.unflatten(1, (Hkv,-1)).mean(2)
         # a mean over the block would know its later queries, so the first one chooses
         queries = queries[...,::block,:] if causal else _block_means(queries, block)
         scores = queries @ _block_means(k, block).mT
-    if scores.shape != (B,Hkv,n,n):
-        raise ValueError(f"scores must be {(B,Hkv,n,n)}, got {tuple(scores.shape)}")
-    own = torch.eye(n, dtype=torch.bool, device=q.device)
-    others = (~own).tril() if causal else ~own
-    scores = scores.detach().masked_fill(~others, -torch.inf).masked_fill(own, torch.inf)
+    if scores.shape != (B,Hkv,n_blocks,n_blocks):
+        raise ValueError(f"scores must be {(B,Hkv,n_blocks,n_blocks)}, got {tuple(scores.shape)}")
+    own = torch.eye(n_blocks, dtype=torch.bool, device=q.device)
+    selectable = (~own).tril() if causal else ~own    # besides the block's own
+    scores = scores.detach().masked_fill(~selectable, -torch.inf).masked_fill(own, torch.inf)
     chosen = torch.zeros_like(scores, dtype=torch.bool)
-    chosen.scatter_(-1, scores.topk(min(top, n)).indices, True)
-    chosen &= others | own    # the first blocks have fewer than `top` to choose from
+    chosen.scatter_(-1, scores.topk(min(top, n_blocks)).indices, True)
+    chosen &= selectable | own    # the first blocks have fewer than `top` to choose from
     block_table = chosen.repeat_interleave(H//Hkv, 1)
     return AttentionMask.from_blocks(block_table, block, L, S, causal=causal)
 

@@ -105,46 +105,49 @@ def block_sizes(block:int|tuple[int,int])->tuple[int,int]:
 _Pair:TypeAlias = tuple[Tensor,Tensor]    # of queries and of keys
 
 class _KeyRanges(NamedTuple):
-    "Key j is visible to query i if `start[i] <= rank[j] < end[i]`"
-    rank:Tensor # (..., S)
-    start:Tensor # (..., L)
-    end:Tensor # (..., L)
+    "Query i may attend to key j if `start[i] <= sorted_index[j] < end[i]`"
+    sorted_index:Tensor # Index of each key in order of document and position, (..., S)
+    start:Tensor # First index that each query may attend to, (..., L)
+    end:Tensor # One past the last, (..., L)
 
 def _inverse(order:Tensor)->Tensor:
     "Return the permutation that undoes `order`, along the last dimension"
     index = torch.arange(order.shape[-1], device=order.device)
     return torch.empty_like(order).scatter_(-1, order, index.expand_as(order))
 
-def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, docs:_Pair|None,
+def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, documents:_Pair|None,
                 device:torch.device)->_KeyRanges:
-    "Rank keys by document and position; find the range of ranks that each query sees"
-    batch = torch.broadcast_shapes(*(t.shape[:-1] for t in (*(positions or ()), *(docs or ()))))
+    "Sort keys by document and position; find the range of them that each query may attend to"
+    given = *(positions or ()), *(documents or ())
+    batch = torch.broadcast_shapes(*(t.shape[:-1] for t in given))
     def batched(t:Tensor)->Tensor: return t.long().expand(*batch, -1).contiguous()
     if positions is None:
-        q_pos,rank = (batched(torch.arange(*ends, device=device)) for ends in ((S-L, S), (0, S)))
+        q_pos = batched(torch.arange(S-L, S, device=device))
+        sorted_index = batched(torch.arange(S, device=device))
         def keys_before(pos:Tensor)->Tensor: return pos.clamp(0, S)
     else:
         q_pos,k_pos = map(batched, positions)
         ordered,order = k_pos.sort()
-        rank = _inverse(order)
+        sorted_index = _inverse(order)
         def keys_before(pos:Tensor)->Tensor: return torch.searchsorted(ordered, pos)
     left,right = window
     start = torch.zeros_like(q_pos) if left is None else keys_before(q_pos-left)
     end = torch.full_like(q_pos, S) if right is None else keys_before(q_pos+right+1)
-    if docs is None: return _KeyRanges(rank, start, end)
-    return _ranges_within_documents(_KeyRanges(rank, start, end), *map(batched, docs))
+    ranges = _KeyRanges(sorted_index, start, end)
+    if documents is None: return ranges
+    return _ranges_within_documents(ranges, *map(batched, documents))
 
 def _ranges_within_documents(ranges:_KeyRanges, q_doc:Tensor, k_doc:Tensor)->_KeyRanges:
-    "Rank keys by document first; find the part of each range that is in the query's document"
+    "Sort keys by document first; find the part of each range in the query's document"
     S = k_doc.shape[-1]
     ids,order = k_doc.sort(stable=True)
     def first_key(doc:Tensor)->Tensor:
         "Return the index of the first key of each document, -1 if it has none"
         at = torch.searchsorted(ids, doc).clamp(max=S-1)
         return torch.where(ids.gather(-1, at) == doc, order.gather(-1, at), -1)
-    # (document, rank) as one integer: the document's first key times S+1, plus a rank up to S
+    # (document, index) as one integer: the document's first key times S+1, plus an index up to S
     by_query,by_key = ((S+1)*first_key(doc) for doc in (q_doc,k_doc))
-    ordered,order = (by_key+ranges.rank).sort()
+    ordered,order = (by_key+ranges.sorted_index).sort()
     start,end = (torch.searchsorted(ordered, by_query+t) for t in (ranges.start,ranges.end))
     return _KeyRanges(_inverse(order), start, end)
 
@@ -152,7 +155,7 @@ def _ranges_within_documents(ranges:_KeyRanges, q_doc:Tensor, k_doc:Tensor)->_Ke
 EMPTY,PARTIAL,FULL = 0,1,2    # states of a block: no pair is visible, some may be, all are
 
 def _split(t:Tensor, n:int, pad:int, dim:int=-1)->Tensor:
-    "Split a dimension of a length into (blocks, n) and pad the last block"
+    "Split a dimension into (blocks, n), with the last block padded"
     # F.pad takes (before, after) of the last dimension first, so (0, 0) for those behind `dim`
     if rest := -t.shape[dim] % n: t = F.pad(t, (*(0,0)*(-1-dim), 0, rest), value=pad)
     return t.unflatten(dim, (-1,n))
@@ -174,22 +177,24 @@ def _blocks_of_default_positions(L:int, S:int, q_block:int, k_block:int, window:
 
 def blocks_of_positions(
     L:int, S:int, q_block:int, k_block:int, window:Window, *, positions:_Pair|None,
-    docs:_Pair|None, device:torch.device
+    documents:_Pair|None, device:torch.device
 )->Tensor:
     "Return the block map of a window, by position (None: default ones) and within documents"
-    if positions is None and docs is None or not L or not S:
+    if positions is None and documents is None or not L or not S:
         return _blocks_of_default_positions(L, S, q_block, k_block, window, device)
-    rank,start,end = _key_ranges(L, S, window, positions=positions, docs=docs, device=device)
-    first_key = _split(rank, k_block, S).amin(-1)[...,None,:]
-    last_key = _split(rank, k_block, -1).amax(-1)[...,None,:]
+    index,start,end = _key_ranges(L, S, window, positions=positions, documents=documents,
+                                  device=device)
+    min_index = _split(index, k_block, S).amin(-1)[...,None,:]
+    max_index = _split(index, k_block, -1).amax(-1)[...,None,:]
     def of_queries(t:Tensor, pad:int)->Tensor: return _split(t, q_block, pad)[...,None]
-    # the ranks that any query of a block sees, and those that all of them see
+    # the range from the first to the last key that any query of a block may attend to, and the
+    # range that all of them may attend to
     empty = start >= end
     any_start = of_queries(start.masked_fill(empty, S), S).amin(-2)
     any_end = of_queries(end.masked_fill(empty, 0), 0).amax(-2)
     all_start,all_end = of_queries(start, 0).amax(-2),of_queries(end, S).amin(-2)
-    blocks = _block_states((any_start <= last_key) & (first_key < any_end),
-                           (all_start <= first_key) & (last_key < all_end))
+    blocks = _block_states((any_start <= max_index) & (min_index < any_end),
+                           (all_start <= min_index) & (max_index < all_end))
     return blocks[:,None] if blocks.dim() == 3 else blocks
 
 # %% ../../nbs/kernels/positions.ipynb #c18f3da6
@@ -204,16 +209,18 @@ def blocks_of_mask(mask:Tensor, nq:int, nk:int, q_block:int, k_block:int)->Tenso
     blocks = any_visible+all_visible
     return blocks.expand(*blocks.shape[:-2], nq, nk)
 
-def blocks_of_table(table:Tensor, docs:_Pair, q_block:int, k_block:int)->Tensor:
+def blocks_of_table(table:Tensor, documents:_Pair, q_block:int, k_block:int)->Tensor:
     "Return the block map of a table of documents, from the true entries in each rectangle"
     sums = table.cumsum(-1, dtype=torch.int32).cumsum(-2, dtype=torch.int32)
     sums = F.pad(sums, (1,0,1,0))    # (..., M+1, N+1)
     def bounds(ids:Tensor, n:int, max_id:int)->_Pair:
+        "Return the smallest id of each block of n, and one past the largest"
         ids = ids.long()
         return _split(ids, n, max_id).amin(-1), _split(ids, n, -1).amax(-1)+1
-    (a,b),(c,d) = (bounds(ids, n, size) for ids,n,size in
-                   zip(docs, (q_block,k_block), sums.shape[-2:]))
+    q_doc,k_doc = documents
+    top,bottom = bounds(q_doc, q_block, sums.shape[-2])
+    left,right = bounds(k_doc, k_block, sums.shape[-1])
     def at(i:Tensor, j:Tensor)->Tensor: return gather_pairs(sums, i, j)
-    count = at(b, d)-at(a, d)-at(b, c)+at(a, c)
-    area = (b-a)[...,:,None]*(d-c)[...,None,:]
+    count = at(bottom, right)-at(top, right)-at(bottom, left)+at(top, left)
+    area = (bottom-top)[...,:,None]*(right-left)[...,None,:]
     return _block_states(count > 0, count == (area[:,None] if area.dim() == 3 else area))

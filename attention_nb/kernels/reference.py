@@ -80,7 +80,7 @@ def softmax_with_sink(scores:Tensor, sinks:Tensor|None=None, *, may_be_empty:boo
     Args:
         scores: (..., L, S), minus infinity where hidden
         sinks: A logit per query head, (H,), added to the denominator; None: no sink
-        may_be_empty: May a query see nothing? False spares four passes over the scores
+        may_be_empty: Whether a query may see no key; False saves passes over the scores
 
     Returns:
         Weights, (..., L, S); a query that sees nothing gets 0
@@ -107,8 +107,8 @@ def _formula(call:AttentionCall)->tuple[Tensor,Tensor]:
     mask = None if call.mask is None else call.mask.dense(device=call.q.device)
     scores,v = _wide_scores(call.q, call.k, call.v, mask=mask, bias=call.bias, scale=call.scale,
                             softcap=call.softcap)
-    some = call.bias is None and (call.mask is None or call.mask.leaves_none_empty())
-    weights = softmax_with_sink(scores, call.sinks, may_be_empty=not some)
+    none_empty = call.bias is None and (call.mask is None or call.mask.leaves_none_empty())
+    weights = softmax_with_sink(scores, call.sinks, may_be_empty=not none_empty)
     weights = F.dropout(weights, call.dropout_p)
     return (weights @ v).to(call.q.dtype), weights.to(call.q.dtype)
 

@@ -101,6 +101,24 @@ def test_gradients_in_bfloat16(options):
                 for f,dtype in ((in_blocks, torch.bfloat16), (attention_of, torch.float32)))
     for a,b in zip(got, want): assert (a-b).norm() < .02*b.norm()
 
+@pytest.mark.parametrize('lead', [(1,2), (2,1,2)])
+def test_the_block_map_is_computed_once_to_choose_to_run_and_backward(lead, monkeypatch):
+    maps,blocks_of = [],AttentionMask.blocks
+    monkeypatch.setattr(AttentionMask, 'blocks', lambda self, *args, **kw: (
+        maps.append(self), blocks_of(self, *args, **kw))[1])
+    tensors,table = torch.randn(3, *lead, 700, 8).double(),torch.rand(2, 3, 3) > .5
+    table |= torch.eye(3).bool()
+    masks = (AttentionMask(700, window=(9,9)),
+             AttentionMask(700, q_doc=torch.arange(700)//300, doc_table=table[None]))
+    for mask in masks:
+        options = dict(causal=True, mask=mask)
+        g = torch.randn(*lead, 700, 8, dtype=torch.float64)
+        assert explain_choice(*tensors, **options)[0][0] == 'blocks'
+        maps.clear()
+        got = results(scaled_dot_product_attention, tensors, options, g)
+        assert len(maps) == 1
+        for a,b in zip(got, results(attention_of, tensors, options, g)): assert_close(a, b)
+
 @pytest.mark.parametrize('mode', [torch.no_grad, torch.inference_mode])
 def test_a_batch_that_is_written_to_again(mode):
     "Documents, masks and places change in place: blocks answer for what stands there now"

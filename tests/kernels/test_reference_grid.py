@@ -52,7 +52,7 @@ def small_blocks(monkeypatch):
     "Blocks of three tokens, so that short texts have many; FlexAttention without its compiler"
     from torch.nn.attention.flex_attention import flex_attention
     monkeypatch.setattr(by_blocks, 'BLOCK_SIZE', 3)
-    monkeypatch.setattr(by_flex, '_flex_attention', lambda: flex_attention)
+    monkeypatch.setattr(by_flex, '_compiled_flex_attention', lambda dynamic: flex_attention)
     monkeypatch.setattr(by_flex, '_cpu_limit', lambda call: None)
 
 def refuses(name, f, *args, **kw):
