@@ -9,20 +9,17 @@ views.arcs = async (root, first) => {
   const others = (h, i) => rows.map(j => j === i ? 0 : share(h, i, j));
   const goes = (h, i) => largest(others(h, i));        // the word that a query takes most from
   const asks = h => heads[h].query ?? largest(rows.map(i => Math.max(...others(h, i))));
-  const state = {head: 0, query: 0, pinned: null, touched: false, off: false, shown: null, take, touch};
+  const state = {head: 0, query: 0, pinned: null, shown: null, take, touch};
   state.picked = () => ({layer: heads[state.head].layer, heads: [heads[state.head].head],
                          token: d.words?.[state.query] ?? state.query});
+  state.before = () => editor.isOpen() ? editor.typed() : textUpTo(tokens, state.query);
   const still = matchMedia("(prefers-reduced-motion)");
   const stored = [first, ...first.more ?? []];         // sentences that take turns
-
-  // The text up to the chosen word, or what is being typed: a model may guess what comes next
-  state.before = () => editor.isOpen() ? editor.typed()
-    : tokens.slice(0, state.query + 1).join(" ").replaceAll(" ##", "") + " ";
 
   // ---- the parts of the page
   const svg = svgElement("svg", {"aria-hidden": "true"});
   const row = make("div.words", {role: "listbox", ariaLabel: "words; arrow keys move"});
-  const status = make("p.says", {role: "status", ariaLive: "off"});   // until somebody touches it
+  const status = make("p.says", {role: "status", ariaLive: "off"});  // until a touch
   const editor = sentenceField({tokens: () => tokens, text: () => d.text, point,
     leave: () => words[state.query].focus(),
     change: () => { touch(); row.hidden = editor.isOpen(); fit(); draw(); }});
@@ -102,7 +99,6 @@ views.arcs = async (root, first) => {
   });
 
   // ---- the picture
-
   // Large words on one line if there is room for them, else on several
   let wrapped = false;
   function fit() {

@@ -80,3 +80,5 @@ function sentenceField({tokens, text, change, point, leave}) {
           isOpen: () => !field.hidden, isRead: () => field.hidden || !spots().includes(null),
           isDone: () => !field.hidden && document.activeElement !== field};
 }
+// The words up to token `i`, and a space
+const textUpTo = (tokens, i) => tokens.slice(0, i + 1).join(" ").replaceAll(" ##", "") + " ";

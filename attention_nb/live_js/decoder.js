@@ -1,5 +1,5 @@
-// The decoder of lesson 12: how likely each letter is to come next. The chapter Next letter explains
-// it. Joined to encoder.js and weights.js, whose linear layer and reader of files it uses.
+// The decoder of lesson 12: how likely each letter is to come next. The chapter Next letter tells
+// how. Joined to encoder.js and weights.js, whose linear layer and reader of files it uses.
 
 // The weights of a file that `write_letters` made
 function decoder(buffer) {

@@ -38,7 +38,8 @@ const panel = make('div', {className: 'next-letter', role: 'group', ariaLabel: '
   make('div', {className: 'next-head'},
     make('p', {}, make('b', {}, 'What comes next'), ' after ', after), write), bars,
   ...views === 'all' ? [read, make('p', {}, 'Colour: letters that its heads look at. Switch a head '
-    + 'off, and a line in each bar shows what it was.'), heads, make('label', {}, 'temperature ', warm, ' ', degree)] : [],
+    + 'off, and a line in each bar shows what it was.'), heads,
+    make('label', {}, 'temperature ', warm, ' ', degree)] : [],
   line)
 const about = make('p', {className: 'next-about'},
   make('a', {href: box.dataset.lesson}, "Lesson 12's decoder"), ' guesses: it knows Shakespeare.')
