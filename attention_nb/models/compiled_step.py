@@ -27,7 +27,7 @@ from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, weight_like
 from ..layers.quantized import QuantizedWeight
 from .blocks import Stack
-from .config import TransformerConfig
+from .config import TransformerConfig, check_positions_for
 from .decoding import evaluation_mode
 from .generation_options import caller_level
 from .model_state import ModelState, derived_from, settings_of
@@ -45,6 +45,7 @@ class StepModel(Protocol):
     def head(self)->Any: ...
     def logits(self, x:Tensor)->Tensor: ...
     def check_length(self, n:int)->None: ...
+    def _length_for_rope(self, cache:ModelCache|None, position_ids:Tensor)->int: ...
 
 class _StaticCache:
     "Cache of one layer whose buffers a graph of static shapes reads and writes"
@@ -364,17 +365,20 @@ class CompiledStep:
         if self._graph is None: return None
         self.cache.check_capacity(ids)
         n,rows,device = len(self.cache),len(ids),ids.device
+        check_positions_for(n+1, self.model.cfg)
         self.model.check_length(n+1)
         padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
         if mask is not None: padding = (~mask).sum(1, keepdim=True)
         max_len = max(k.shape[2] for k in self._keys)
         positions = torch.arange(max(2, min(max_len, _round_up(n+1, _BLOCK))), device=device)
         position_ids = n - padding
+        rope_length = self.model._length_for_rope(self.cache, position_ids)
         rotations = {name: rope.rotation(position_ids) for name,rope in self._ropes.items()}
         n_cached = torch.tensor([n], device=device)
         out = self._graph(ids.contiguous(), n_cached, padding, positions, rotations, self._keys,
                           self._values)
         for c in self.cache.self_attn: c.count_token()
+        self.cache.rope_length = rope_length
         return out
 
     def _is_current(self)->bool:

@@ -416,6 +416,11 @@ def max_positions(cfg:TransformerConfig)->float:
     if cfg.max_len is None or cfg.positions not in ('learned', 'sinusoidal'): return math.inf
     return cfg.max_len
 
+def check_positions_for(n:int, cfg:TransformerConfig)->None:
+    "Raise a `ValueError` unless `n` positions have vectors"
+    if n > max_positions(cfg):
+        raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
+
 # %% ../../nbs/models/config.ipynb #a41c7e03
 _C = TypeVar('_C')
 

@@ -25,6 +25,7 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
 from ..checks import check_integer_tensor, checked_integer, explained, has_values
 from .config import (ExpertsConfig as ExpertsConfig, max_positions,
+                                        check_positions_for,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
@@ -222,9 +223,7 @@ def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, n_cac
     _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
     _check_positions(cfg, ids, n_cached is not None, positions, documents, mask)
     if positions is not None or documents is not None: return
-    for n in (ids.shape[1], total):
-        if n > max_positions(cfg):
-            raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
+    for n in (ids.shape[1], total): check_positions_for(n, cfg)
 
 # %% ../../nbs/models/transformer.ipynb #68b97f37
 def _check_ids(**tensors:Tensor|None)->None:
