@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import (check_float_tensor, check_integer_tensor, check_number,
-                                 check_sizes, checked_integer, checked_rows, explained, has_values,
+                                 check_sizes, checked_flag, checked_integer, checked_rows,
+                                 explained, has_values,
                                  wide_dtype)
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
@@ -434,8 +435,7 @@ class DeltaConfig:
                     gate_rank=1 if self.gate_rank is None else self.gate_rank)
         for name in ('max_beta','norm_eps'):
             check_number(name, getattr(self, name), torch.float64, positive=True)
-        if not isinstance(self.channel_decay, bool):
-            raise TypeError(f"channel_decay must be True or False, got {self.channel_decay!r}")
+        checked_flag('channel_decay', self.channel_decay)
         if Hv % self.n_heads:
             raise ValueError("n_v_heads must be a multiple of n_heads, "
                              f"got {Hv} and {self.n_heads}")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 import torch
 from torch import Tensor, nn
-from ..checks import check_number, check_sizes
+from ..checks import check_number, check_sizes, checked_flag
 
 # %% ../../nbs/layers/rope_scaling.ipynb #cd584fbc
 def rope_frequencies(rotary_dim:int, base:float=10_000., *,
@@ -201,7 +201,7 @@ def _check_value(key:str, x:Any, rotary_dim:int)->None:
     name = f"scaling's {key}"
     if key in ('short_factor','long_factor'): _check_divisors(key, x, rotary_dim)
     elif key == 'truncate':
-        if not isinstance(x, bool): raise TypeError(f"{name} must be True or False, got {x!r}")
+        checked_flag(name, x)
     elif key == _ORIGINAL:
         check_sizes(**{_ORIGINAL: x})
         if x < 2: raise ValueError(f"{name} must be at least 2, got {x}")

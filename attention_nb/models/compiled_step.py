@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 import attention_nb
-from ..checks import Attended, autocast_dtype
+from ..checks import Attended, autocast_dtype, caller_level
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, weight_like
@@ -29,7 +29,6 @@ from ..layers.quantized import QuantizedWeight
 from .blocks import Stack
 from .config import TransformerConfig, check_positions_for
 from .decoding import evaluation_mode
-from .generation_options import caller_level
 from .model_state import ModelState, derived_from, settings_of
 
 # %% ../../nbs/models/compiled_step.ipynb #896a5c8d

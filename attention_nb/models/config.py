@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Self, TypeVar, cast, get_args
 import torch
-from ..checks import check_number, checked_integer, checked_window, explained
+from ..checks import (check_number, checked_flag, checked_integer,
+                                 checked_window, explained)
 from ..layers.latent import LatentConfig
 from ..layers.linear import DeltaConfig
 from ..layers.rope_scaling import checked_scaling
@@ -49,8 +50,7 @@ def _normalize_fields(cfg:Any)->None:
         x:Any = getattr(cfg, f.name)
         if x is None and type(None) in kinds: continue
         if isinstance(x, list): x = (*x,)
-        if bool in kinds and not isinstance(x, bool):
-            raise TypeError(f"{f.name} must be True or False, got {x!r}")
+        if bool in kinds: checked_flag(f.name, x)
         if f.name == 'eos_id' and isinstance(x, tuple):
             x = tuple(checked_integer('each of eos_id', i) for i in x)
         elif int in kinds: x = checked_integer(f.name, x, min=int(f.name not in _from_zero))

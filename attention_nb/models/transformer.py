@@ -23,14 +23,15 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import check_integer_tensor, checked_integer, explained, has_values
+from ..checks import (caller_level, check_integer_tensor, checked_integer,
+                                 explained, has_values)
 from .config import (ExpertsConfig as ExpertsConfig, max_positions,
                                         check_positions_for,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .compiled_step import CompiledStep
-from .generation_options import GenerateKwargs, caller_level
+from .generation_options import GenerateKwargs
 from ..layers.base import AnyAttentionFunction, AttentionLayer, set_attention
 from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, weight_like
