@@ -241,14 +241,19 @@ class _StateLayer(nn.Module):
         "Number and width of the inputs that are read again"
         return 0, 0
 
-    def new_cache(self,
-        batch:int, # Number of sequences B
-        max_len:int, # Has no effect: the cache does not grow
-        *,
-        dtype:torch.dtype|None=None, # None or integers: that in which the layer computes now
-        device:torch.device|str|None=None # None: that of the module
-    )->StateCache: # An empty cache
-        "Return an empty cache, of the same size for any number of tokens"
+    def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
+                  device:torch.device|str|None=None)->StateCache:
+        """Return an empty cache, of the same size for any number of tokens
+
+        Args:
+            batch: Number of sequences B
+            max_len: Has no effect: the cache does not grow
+            dtype: None or integers: that in which the layer computes now
+            device: None: that of the module
+
+        Returns:
+            An empty cache
+        """
         like = weight_like(self.k_proj)
         # integers, to which keys would be rounded, are for other layers
         if dtype is None or not dtype.is_floating_point: dtype = computed_dtype(like)
@@ -430,9 +435,11 @@ class DeltaConfig:
     def __post_init__(self)->None:
         Hv = self.n_heads if self.n_v_heads is None else self.n_v_heads
         Ev = self.head_dim if self.v_head_dim is None else self.v_head_dim
-        check_sizes(n_heads=self.n_heads, head_dim=self.head_dim, n_v_heads=Hv, v_head_dim=Ev,
-                    conv_size=self.conv_size,
-                    gate_rank=1 if self.gate_rank is None else self.gate_rank)
+        sizes = dict(n_heads=self.n_heads, head_dim=self.head_dim, n_v_heads=Hv, v_head_dim=Ev,
+                     conv_size=self.conv_size)    # equal settings are equal
+        if self.gate_rank is not None: sizes['gate_rank'] = self.gate_rank
+        for name,n in sizes.items():
+            object.__setattr__(self, name, checked_integer(name, n, min=1))
         for name in ('max_beta','norm_eps'):
             check_number(name, getattr(self, name), torch.float64, positive=True)
         checked_flag('channel_decay', self.channel_decay)
@@ -441,8 +448,6 @@ class DeltaConfig:
                              f"got {Hv} and {self.n_heads}")
         if self.gate not in _gates:
             raise ValueError(f"gate must be one of {(*_gates,)}, got {self.gate!r}")
-        object.__setattr__(self, 'n_v_heads', Hv)    # equal settings are equal
-        object.__setattr__(self, 'v_head_dim', Ev)
 
 # %% ../../nbs/layers/linear.ipynb #c7f04617
 def qkv_widths(cfg:DeltaConfig)->tuple[int,int,int]:
