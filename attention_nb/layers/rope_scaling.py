@@ -294,11 +294,13 @@ class RopeFrequencies(nn.Module):
         super().__init__()
         self.rotary_dim,self.base = rotary_dim,base
         self.scaling = checked_scaling(scaling, rotary_dim)
-        N = self.scaling.get(_ORIGINAL, 0)
         settings = rotary_dim,base,self.scaling
         # plain attributes: `to_empty` would leave buffers undefined, and 'meta' has no values
         self._freqs,self._attention_factor = scaled_frequencies(*settings, device='cpu')
-        self._long_freqs,_ = scaled_frequencies(*settings, length=N+1, device='cpu')
+        self._long_freqs = self._freqs
+        if self.scaling['rope_type'] == 'longrope':
+            beyond = self.scaling[_ORIGINAL]+1
+            self._long_freqs,_ = scaled_frequencies(*settings, length=beyond, device='cpu')
 
     def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Self:
         "Move the frequencies to another device, in float32"

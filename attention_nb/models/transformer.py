@@ -532,7 +532,7 @@ class Transformer(nn.Module):
             mask: Bool (B, prompt + max_new_tokens); True = a real token
 
         Returns:
-            Its calls return None if hooks, autocast or no compiler require the model
+            A function; it returns None where hooks or autocast need the model itself
         """
         return CompiledStep(self, cache, mask)
 
