@@ -28,23 +28,23 @@ def _chunk(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor,
     "Return the outputs of C tokens, (B, H, C, Ev), and the state after them"
     C,n = log_decay.shape[-2:]    # n: 1, or E
     i = torch.arange(C, device=q.device)
-    # what stays at token i of what token j wrote, (B, H, C, C, n). A difference of two sums from
-    # the start would lose digits, and be NaN where nothing stays
+    # decay from token j to token i, (B, H, C, C, n). A difference of two sums from the start would
+    # lose digits, and be NaN where nothing stays
     between = log_decay.unsqueeze(-2).expand(*log_decay.shape[:-1], C, n)
     between = between.masked_fill((i[:,None] <= i)[...,None], 0.).cumsum(-3)
-    stays = between.masked_fill((i[:,None] < i)[...,None], -math.inf).exp()
-    if n == 1: k_k,q_k = (k @ k.mT)*stays[...,0],(q @ k.mT)*stays[...,0]
-    else: k_k,q_k = ((t.unsqueeze(-2)*k.unsqueeze(-3)*stays).sum(-1) for t in (k,q))
-    from_start,to_end = log_decay.cumsum(-2).exp(),stays[...,-1,:,:]
-    written = v
+    decay = between.masked_fill((i[:,None] < i)[...,None], -math.inf).exp()
+    if n == 1: k_k,q_k = (k @ k.mT)*decay[...,0],(q @ k.mT)*decay[...,0]
+    else: k_k,q_k = ((t.unsqueeze(-2)*k.unsqueeze(-3)*decay).sum(-1) for t in (k,q))
+    from_start,to_end = log_decay.cumsum(-2).exp(),decay[...,-1,:,:]
+    updates = v
     if beta is not None:
         beta = beta.unsqueeze(-1)
-        written = beta*(v - (k*from_start) @ state)
+        updates = beta*(v - (k*from_start) @ state)
         if C > 1:    # less what earlier tokens of the chunk have written for the same key
-            written = torch.linalg.solve_triangular(beta*k_k, written, upper=False,
+            updates = torch.linalg.solve_triangular(beta*k_k, updates, upper=False,
                                                     unitriangular=True)
-    out = (q*from_start) @ state + q_k @ written
-    return out, from_start[...,-1,:,None]*state + (k*to_end).mT @ written
+    out = (q*from_start) @ state + q_k @ updates
+    return out, from_start[...,-1,:,None]*state + (k*to_end).mT @ updates
 
 # %% ../../nbs/layers/linear.ipynb #c793b234
 def _by_chunks(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor|None,
@@ -474,9 +474,9 @@ def _short_convolution(x:Tensor, weight:Tensor, conv_state:Tensor, mask:Tensor|N
     else:    # no token reads those of the document before
         document = F.pad(starts.long().cumsum(1), (n_past, 0))
         if order is not None: document = document.gather(1, order)
-        taps = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_past:])[...,None]
+        terms = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_past:])[...,None]
                 for j in range(n_past+1))
-        out = F.silu(sum(taps, torch.zeros_like(x[:,:L])))
+        out = F.silu(sum(terms, torch.zeros_like(x[:,:L])))
     if order is None: return out, x[:,L:]
     index = (order.argsort(dim=1)[:,n_past:] - n_past).clamp(min=0)    # of each token in `out`
     return out.gather(1, index[...,None].expand(-1, -1, C)), x[:,L:]
