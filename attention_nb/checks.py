@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/checks.html.md"""
 __all__ = []
 
 # %% ../nbs/checks.ipynb #6b2de964
-import difflib, functools, inspect
+import difflib, functools, inspect, sys
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast, get_args
@@ -85,6 +85,20 @@ def checked_window(window:tuple[int|None,int|None]|None)->tuple[int|None,int|Non
     # more than all is all
     left,right = (None if side is None else min(side, 1<<62) for side in window)
     return left,right
+
+# %% ../nbs/checks.ipynb #8a8d8aed
+def checked_flag(name:str, value:Any)->bool:
+    """Return `value` if it is True or False
+
+    Args:
+        name: The argument's name, for the error
+        value: Its value
+
+    Returns:
+        The same
+    """
+    if not isinstance(value, bool): raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
 
 # %% ../nbs/checks.ipynb #cae53f43
 def check_number(name:str, x:float, dtype:torch.dtype, positive:bool=False)->None:
@@ -217,6 +231,14 @@ def has_values(*tensors:Tensor)->bool:
     "Return whether values can be read: no compiler, transform or tracer, no meta or fake tensor"
     if not is_eager() or is_tracing() or get_proxy_mode() is not None: return False
     return not any(t.is_meta or isinstance(t, FakeTensor) for t in tensors)
+
+# %% ../nbs/checks.ipynb #3c991e63
+def caller_level()->int:
+    "Return the `stacklevel` at which `warnings.warn` names the first caller outside this package"
+    frame,level,package = sys._getframe(1),1,__name__.partition('.')[0]
+    while frame.f_back and frame.f_globals.get('__name__', '').partition('.')[0] == package:
+        frame,level = frame.f_back,level+1
+    return level
 
 # %% ../nbs/checks.ipynb #7a3b7648
 _added = "floats that are added to scores are a bias"

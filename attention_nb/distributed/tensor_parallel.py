@@ -27,6 +27,7 @@ from ..layers.base import AttentionLayer
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, norm_width
 from ..layers.quantized import QuantizedWeight
+from ..models.decoding import set_mesh
 from ..models.transformer import LMHead, TokenEmbeddings, Transformer
 from ..kernels.attention_mask import AttentionMask
 
@@ -103,7 +104,7 @@ class _Local(ParallelStyle):
             t = distribute_tensor(p.data, device_mesh, [placement],
                                   src_data_rank=self.src_data_rank)
             module.register_parameter(name, nn.Parameter(t, p.requires_grad))
-        setattr(module, '_mesh', device_mesh)
+        set_mesh(module, device_mesh)
         setattr(module, 'forward', partial(self.forward, module, module.forward, device_mesh))
         return module
 

@@ -70,7 +70,8 @@ def options_of(attend:AnyAttentionFunction)->frozenset[str]|None:
     if len(positional) < 3 and not any(p.kind is p.VAR_POSITIONAL for p in params):
         raise TypeError(f"attend must take q, k, v by position, got {_name(attend)} with "
                         f"{[p.name for p in params]}")
-    for p in params: _check_default(attend, p)
+    for p in params:
+        if p not in positional[:3]: _check_default(attend, p)
     if any(p.kind is p.VAR_KEYWORD for p in params): return None
     keywords = (p for p in params if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
     return frozenset(p.name for p in keywords if p not in positional[:3])
@@ -85,7 +86,8 @@ def _parameters(attend:AnyAttentionFunction)->list[inspect.Parameter]:
 
 def _check_default(attend:AnyAttentionFunction, p:inspect.Parameter)->None:
     "Raise a `TypeError` for an option without a default, or with another than that of `attention`"
-    if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+    takes_any = p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    if p.default is p.empty and not takes_any:
         raise TypeError(f"option {p.name} of {_name(attend)} must have a default: layers pass "
                         "the options that differ from theirs")
     is_ours = p.name in AttentionOptions.__annotations__ and not isinstance(attend, partial)
@@ -444,6 +446,8 @@ class AttentionLayer(nn.Module):
     def compute_attention(self, call:AttentionCall, need_weights:bool,
                           kernel:str|None=None)->Attended:
         """Compute the attention where `attend` is no function
+
+        Weights come from the reference implementation, also where a kernel is named.
 
         Args:
             call: With arguments that `forward` has checked

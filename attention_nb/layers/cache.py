@@ -23,8 +23,6 @@ from .quantized_cache import (CacheBuffer, GroupedBuffer, Int8Buffer,
 class _CachedLayer(Protocol):
     "The attributes of an attention layer that decide which cache fits"
     @property
-    def n_heads(self)->int: ...
-    @property
     def rope(self)->Any: ...
     @property
     def window(self)->Window|None: ...
@@ -51,7 +49,7 @@ class LayerCache(Protocol):
             length: Number of tokens before; None: those that are cached
 
         Returns:
-            A cache without this method can
+            A cache without this method can leave any number
         """
         ...
     def select(self, rows:Tensor)->None:
@@ -111,6 +109,7 @@ class KVCache:
                            for width,is_key in zip(widths, (True,False)))
         self.max_len:int|None = max_len
         self._length = 0
+        self._needs_copy = False    # a backward pass may read the buffers
         self._position_ids:Tensor|None = None    # None: 0, 1, 2, ...
 
     @property
@@ -145,7 +144,8 @@ class KVCache:
         """
         if (k is None) != (v is None):
             raise ValueError("k and v must be given together, or neither")
-        if k is None or v is None: return attend(q, self.keys, self.values, **options)
+        if k is None or v is None:
+            return self._note_gradients(attend(q, self.keys, self.values, **options))
         past,L = self._length,q.shape[2]
         if q_pos is not None or self._position_ids is not None:
             k_pos = _append_position_ids(self._position_ids, q_pos, past, L, q.device)
@@ -161,6 +161,11 @@ class KVCache:
             self._undo_update(past, overwritten)
             raise
         self._position_ids = position_ids
+        return self._note_gradients(out)
+
+    def _note_gradients(self, out:Attended)->Attended:
+        "Return what `attend` returned; with gradients its backward pass may need the buffers"
+        if (out[0] if isinstance(out, tuple) else out).requires_grad: self._needs_copy = True
         return out
 
     def _copy_overwritten(self, L:int)->list[Tensor]:
@@ -210,7 +215,8 @@ class KVCache:
     def _copy_for_backward(self, copy:Callable[[Tensor],Tensor])->None:
         "In training, leave the old buffers to the backward pass and continue with copies"
         k,v = self.buffers
-        if k.requires_grad or v.requires_grad:
+        if self._needs_copy or k.requires_grad or v.requires_grad:
+            self._needs_copy = False
             grad = torch.is_grad_enabled()
             with torch.inference_mode(False), torch.set_grad_enabled(grad):
                 self._k.data,self._v.data = copy(k),copy(v)
@@ -407,7 +413,8 @@ class SlidingKVCache(KVCache):
 
     def _copy_overwritten(self, L:int)->list[Tensor]:
         "Return copies of what L new tokens will overwrite"
-        if L == 1: return []    # it overwrites a key that no later query reaches
+        # one token overwrites a key that no later query reaches, but `crop` may, of a full buffer
+        if L == 1 and self._length != self._n_slots: return []
         end = self._length+L
         slots = self._slots(max(self._length, end-self._n_slots), end)
         return [t[:,:,slots] for t in (*self._k.tensors, *self._v.tensors)]
@@ -510,7 +517,7 @@ def check_cache(layer:_CachedLayer, query:Tensor, is_self:bool, cache:AttentionC
     """Raise a `TypeError` or `ValueError` unless cache, positions and rotation fit the layer
 
     Args:
-        layer: With `rope`, `window` and `n_heads`
+        layer: With `rope` and `window`
         query: (B, L, D), or (L, D) without a batch
         is_self: Whether it is self-attention
         cache: The cache of the call

@@ -40,7 +40,7 @@ def processor_kind()->str:
     if capabilities.get('amx_tile'): return 'amx'
     return 'amd' if 'AMD' in str(capabilities.get('cpu_name', '')) else ''
 
-# dtype in which `F.linear` is slow for few rows here, see the table above; None: in no dtype
+# dtype in which `F.linear` is slow for few rows on this CPU; None: in no dtype
 slow_dtype:torch.dtype|None = dict(amx=torch.bfloat16, amd=torch.float32).get(processor_kind())
 
 def multiply_rows(x:Tensor, weight:Tensor, bias:Tensor|None=None)->Tensor:

@@ -15,7 +15,8 @@ from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, overload
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache
-from ..checks import Attended, check_sizes, explained
+from ..checks import (Attended, check_number, check_sizes, checked_flag,
+                                 checked_integer, explained)
 from .base import AnyAttentionFunction, AttentionLayer, check_layer
 from .multihead import (computed_dtype, finish_attention, in_cache_dtype,
                                            prepare_attention, rotate_queries_and_keys,
@@ -369,3 +370,11 @@ class LatentConfig:
     v_dim:int
     bias:bool=False
     norm_eps:float=1e-6
+
+    def __post_init__(self)->None:
+        for name in ('q_rank','kv_rank','nope_dim','rope_dim','v_dim'):
+            n = getattr(self, name)
+            if n is None and name == 'q_rank': continue
+            object.__setattr__(self, name, checked_integer(name, n, min=1))    # Python's integers
+        checked_flag('bias', self.bias)
+        check_number('norm_eps', self.norm_eps, torch.float64, positive=True)

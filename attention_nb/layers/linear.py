@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from ..checks import (check_float_tensor, check_integer_tensor, check_number,
-                                 check_sizes, checked_integer, checked_rows, explained, has_values,
+                                 check_sizes, checked_flag, checked_integer, checked_rows,
+                                 explained, has_values,
                                  wide_dtype)
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
@@ -27,23 +28,23 @@ def _chunk(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor,
     "Return the outputs of C tokens, (B, H, C, Ev), and the state after them"
     C,n = log_decay.shape[-2:]    # n: 1, or E
     i = torch.arange(C, device=q.device)
-    # what stays at token i of what token j wrote, (B, H, C, C, n). A difference of two sums from
-    # the start would lose digits, and be NaN where nothing stays
+    # decay from token j to token i, (B, H, C, C, n). A difference of two sums from the start would
+    # lose digits, and be NaN where nothing stays
     between = log_decay.unsqueeze(-2).expand(*log_decay.shape[:-1], C, n)
     between = between.masked_fill((i[:,None] <= i)[...,None], 0.).cumsum(-3)
-    stays = between.masked_fill((i[:,None] < i)[...,None], -math.inf).exp()
-    if n == 1: k_k,q_k = (k @ k.mT)*stays[...,0],(q @ k.mT)*stays[...,0]
-    else: k_k,q_k = ((t.unsqueeze(-2)*k.unsqueeze(-3)*stays).sum(-1) for t in (k,q))
-    from_start,to_end = log_decay.cumsum(-2).exp(),stays[...,-1,:,:]
-    written = v
+    decay = between.masked_fill((i[:,None] < i)[...,None], -math.inf).exp()
+    if n == 1: k_k,q_k = (k @ k.mT)*decay[...,0],(q @ k.mT)*decay[...,0]
+    else: k_k,q_k = ((t.unsqueeze(-2)*k.unsqueeze(-3)*decay).sum(-1) for t in (k,q))
+    from_start,to_end = log_decay.cumsum(-2).exp(),decay[...,-1,:,:]
+    updates = v
     if beta is not None:
         beta = beta.unsqueeze(-1)
-        written = beta*(v - (k*from_start) @ state)
+        updates = beta*(v - (k*from_start) @ state)
         if C > 1:    # less what earlier tokens of the chunk have written for the same key
-            written = torch.linalg.solve_triangular(beta*k_k, written, upper=False,
+            updates = torch.linalg.solve_triangular(beta*k_k, updates, upper=False,
                                                     unitriangular=True)
-    out = (q*from_start) @ state + q_k @ written
-    return out, from_start[...,-1,:,None]*state + (k*to_end).mT @ written
+    out = (q*from_start) @ state + q_k @ updates
+    return out, from_start[...,-1,:,None]*state + (k*to_end).mT @ updates
 
 # %% ../../nbs/layers/linear.ipynb #c793b234
 def _by_chunks(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor|None,
@@ -240,14 +241,19 @@ class _StateLayer(nn.Module):
         "Number and width of the inputs that are read again"
         return 0, 0
 
-    def new_cache(self,
-        batch:int, # Number of sequences B
-        max_len:int, # Has no effect: the cache does not grow
-        *,
-        dtype:torch.dtype|None=None, # None or integers: that in which the layer computes now
-        device:torch.device|str|None=None # None: that of the module
-    )->StateCache: # An empty cache
-        "Return an empty cache, of the same size for any number of tokens"
+    def new_cache(self, batch:int, max_len:int, *, dtype:torch.dtype|None=None,
+                  device:torch.device|str|None=None)->StateCache:
+        """Return an empty cache, of the same size for any number of tokens
+
+        Args:
+            batch: Number of sequences B
+            max_len: Has no effect: the cache does not grow
+            dtype: None or integers: that in which the layer computes now
+            device: None: that of the module
+
+        Returns:
+            An empty cache
+        """
         like = weight_like(self.k_proj)
         # integers, to which keys would be rounded, are for other layers
         if dtype is None or not dtype.is_floating_point: dtype = computed_dtype(like)
@@ -429,20 +435,19 @@ class DeltaConfig:
     def __post_init__(self)->None:
         Hv = self.n_heads if self.n_v_heads is None else self.n_v_heads
         Ev = self.head_dim if self.v_head_dim is None else self.v_head_dim
-        check_sizes(n_heads=self.n_heads, head_dim=self.head_dim, n_v_heads=Hv, v_head_dim=Ev,
-                    conv_size=self.conv_size,
-                    gate_rank=1 if self.gate_rank is None else self.gate_rank)
+        sizes = dict(n_heads=self.n_heads, head_dim=self.head_dim, n_v_heads=Hv, v_head_dim=Ev,
+                     conv_size=self.conv_size)    # equal settings are equal
+        if self.gate_rank is not None: sizes['gate_rank'] = self.gate_rank
+        for name,n in sizes.items():
+            object.__setattr__(self, name, checked_integer(name, n, min=1))
         for name in ('max_beta','norm_eps'):
             check_number(name, getattr(self, name), torch.float64, positive=True)
-        if not isinstance(self.channel_decay, bool):
-            raise TypeError(f"channel_decay must be True or False, got {self.channel_decay!r}")
+        checked_flag('channel_decay', self.channel_decay)
         if Hv % self.n_heads:
             raise ValueError("n_v_heads must be a multiple of n_heads, "
                              f"got {Hv} and {self.n_heads}")
         if self.gate not in _gates:
             raise ValueError(f"gate must be one of {(*_gates,)}, got {self.gate!r}")
-        object.__setattr__(self, 'n_v_heads', Hv)    # equal settings are equal
-        object.__setattr__(self, 'v_head_dim', Ev)
 
 # %% ../../nbs/layers/linear.ipynb #c7f04617
 def qkv_widths(cfg:DeltaConfig)->tuple[int,int,int]:
@@ -469,9 +474,9 @@ def _short_convolution(x:Tensor, weight:Tensor, conv_state:Tensor, mask:Tensor|N
     else:    # no token reads those of the document before
         document = F.pad(starts.long().cumsum(1), (n_past, 0))
         if order is not None: document = document.gather(1, order)
-        taps = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_past:])[...,None]
+        terms = (weight[:,0,j]*x[:,j:j+L]*(document[:,j:j+L] == document[:,n_past:])[...,None]
                 for j in range(n_past+1))
-        out = F.silu(sum(taps, torch.zeros_like(x[:,:L])))
+        out = F.silu(sum(terms, torch.zeros_like(x[:,:L])))
     if order is None: return out, x[:,L:]
     index = (order.argsort(dim=1)[:,n_past:] - n_past).clamp(min=0)    # of each token in `out`
     return out.gather(1, index[...,None].expand(-1, -1, C)), x[:,L:]

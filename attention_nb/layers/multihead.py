@@ -339,6 +339,8 @@ class MultiHeadAttention(AttentionLayer):
                 need_weights:bool|Literal['mean']=False)->Tensor|tuple[Tensor,Tensor]:
         """Attend with every head and mix the results
 
+        Weights come from the reference implementation, also where `attend` names a kernel.
+
         Args:
             query: (B, L, D), or (L, D) without a batch
             key: (B, S, kdim), not read again once cached; None means `query`

@@ -58,13 +58,13 @@ def quantize_groups(weight:Tensor, group:int)->tuple[Tensor,Tensor]:
 
 # %% ../../nbs/layers/quantized.ipynb #a693827d
 # Layout of torch's 4-bit CPU kernel: blocks of `_block_rows()` rows; in a block, for each of the K
-# columns, rows/2 bytes that hold the codes of two rows each, in the order of `_row_order`
+# columns, rows/2 bytes that hold the codes of two rows each, as `_rows_of_half_bytes` says
 def _pack(codes:Tensor)->Tensor:
     "Return codes (N, K) from 0 to 15 in the kernel's layout, uint8 (N, K/2)"
     return torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes.int(), 1)
 
 @functools.cache
-def _row_order(rows:int)->Tensor:
+def _rows_of_half_bytes(rows:int)->Tensor:
     "Return the row of each half byte of a column: first the low halves, then the high ones"
     def packed_rows(digit:Tensor)->Tensor:
         packed = _pack(digit[:,None].expand(rows, 32).contiguous()).view(32, rows//2)[0]
@@ -91,7 +91,7 @@ def _dequantize_packed(packed:Tensor, scales:Tensor, N:int, K:int, dtype:torch.d
     groups = len(scales)
     parts:list[Tensor] = []
     for first,last,rows in _blocks(N):
-        n_blocks,half,order = (last-first)//rows,rows//2,_row_order(rows)
+        n_blocks,half,order = (last-first)//rows,rows//2,_rows_of_half_bytes(rows)
         pairs = flat[first*K//2:last*K//2].view(n_blocks, groups, K//groups, half)
         row_scales = scales[:,first:last].view(groups, n_blocks, rows, 2)[:,:,order].to(dtype)
         out = packed.new_empty(groups, K//groups, n_blocks, 2, half, dtype=dtype)

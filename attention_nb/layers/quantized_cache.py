@@ -162,10 +162,8 @@ class Int8Buffer(CacheBuffer):
         """
         self.data,self.scales = (select_sequences(t, rows, n) for t in (self.data, self.scales))
 
-def _quantize_int8(
-    tokens:Tensor # (..., E); E may be 0
-)->tuple[Tensor,Tensor]: # Codes from -127 to 127 (..., E), and a scale for each row (..., 1)
-    "Quantize rows symmetrically"
+def _quantize_int8(tokens:Tensor)->tuple[Tensor,Tensor]:
+    "Return codes of rows (..., E), from -127 to 127, and their scales (..., 1); E may be 0"
     wide = tokens.float()
     # a column of zeros, as the maximum of E = 0 numbers is an error: latents have no values
     scales = F.pad(wide.abs(), (0, 1)).amax(-1, keepdim=True)/127

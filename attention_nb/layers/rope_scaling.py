@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 import torch
 from torch import Tensor, nn
-from ..checks import check_number, check_sizes
+from ..checks import check_number, check_sizes, checked_flag
 
 # %% ../../nbs/layers/rope_scaling.ipynb #cd584fbc
 def rope_frequencies(rotary_dim:int, base:float=10_000., *,
@@ -201,7 +201,7 @@ def _check_value(key:str, x:Any, rotary_dim:int)->None:
     name = f"scaling's {key}"
     if key in ('short_factor','long_factor'): _check_divisors(key, x, rotary_dim)
     elif key == 'truncate':
-        if not isinstance(x, bool): raise TypeError(f"{name} must be True or False, got {x!r}")
+        checked_flag(name, x)
     elif key == _ORIGINAL:
         check_sizes(**{_ORIGINAL: x})
         if x < 2: raise ValueError(f"{name} must be at least 2, got {x}")
@@ -294,11 +294,13 @@ class RopeFrequencies(nn.Module):
         super().__init__()
         self.rotary_dim,self.base = rotary_dim,base
         self.scaling = checked_scaling(scaling, rotary_dim)
-        N = self.scaling.get(_ORIGINAL, 0)
         settings = rotary_dim,base,self.scaling
         # plain attributes: `to_empty` would leave buffers undefined, and 'meta' has no values
         self._freqs,self._attention_factor = scaled_frequencies(*settings, device='cpu')
-        self._long_freqs,_ = scaled_frequencies(*settings, length=N+1, device='cpu')
+        self._long_freqs = self._freqs
+        if self.scaling['rope_type'] == 'longrope':
+            beyond = self.scaling[_ORIGINAL]+1
+            self._long_freqs,_ = scaled_frequencies(*settings, length=beyond, device='cpu')
 
     def _apply(self, fn:Callable[[Tensor],Tensor], recurse:bool=True)->Self:
         "Move the frequencies to another device, in float32"

@@ -22,11 +22,8 @@ from ..kernels.positions import Window
 from ..kernels.attention_mask import mask_of_options
 
 # %% ../../nbs/layers/torch_interop.ipynb #1cf1ec12
-def _append(
-    t:Tensor, # Keys or values, (B, Hkv, S, E)
-    b:Tensor # The learned one, (Hkv * E,)
-)->Tensor: # (B, Hkv, S+1, E)
-    "Append a learned key or value"
+def _append(t:Tensor, b:Tensor)->Tensor:
+    "Append a learned key or value, (Hkv * E,), to all, (B, Hkv, S, E)"
     b = b.to(t.dtype).view(t.shape[1], 1, -1)    # under autocast t is in half precision
     return torch.cat([t, b.expand(len(t), -1, -1, -1)], -2)
 
@@ -77,11 +74,14 @@ class AppendedAttention(MultiHeadAttention):
         widths = self.n_kv_heads*self.head_dim,self.n_kv_heads*self.v_head_dim
         columns = (nn.Parameter(torch.empty(w)) if add_bias_kv else None for w in widths)
         self.bias_k,self.bias_v = columns
-        self.reset_parameters()
+        self._reset_appended()    # not the norms, which may be trained already
 
     def reset_parameters(self)->None:
         "Initialize as `MultiHeadAttention`, the appended key and value with normal numbers"
         super().reset_parameters()
+        self._reset_appended()
+
+    def _reset_appended(self)->None:
         for t in (getattr(self, 'bias_k', None), getattr(self, 'bias_v', None)):
             if t is not None: nn.init.normal_(t, std=len(t)**-0.5)
 
@@ -173,27 +173,23 @@ def _lacking(m:MultiHeadAttention)->list[str]:
                  out_dropout=m.out_dropout.p > 0)
     return [name for name,lacking in lacks.items() if lacking]
 
-# %% ../../nbs/layers/torch_interop.ipynb #012664c7
-class _Wrapper(nn.Module):
-    "Base of `TorchInterface`, which has a `MultiHeadAttention` inside"
-    m:MultiHeadAttention
-    batch_first:bool
-
 # %% ../../nbs/layers/torch_interop.ipynb #012664c6
-def to_torch(m:MultiHeadAttention|_Wrapper, *, batch_first:bool|None=None)->nn.MultiheadAttention:
+def to_torch(m:"MultiHeadAttention|TorchInterface", *,
+             batch_first:bool|None=None)->nn.MultiheadAttention:
     """Convert to a `torch.nn.MultiheadAttention`; raise a `ValueError` for options that it lacks
 
     Args:
-        m: A layer without options that torch lacks, or a `TorchInterface`
+        m: Without options that torch lacks; or the drop-in
         batch_first: Inputs are (B, L, D); False: (L, B, D); None: that of m, or True
 
     Returns:
         Copied weights; in its bool masks True = must NOT attend
     """
-    length_first = isinstance(m, _Wrapper) and not m.batch_first
-    if isinstance(m, _Wrapper): m = m.m
+    length_first = False
     if not isinstance(m, MultiHeadAttention):
-        raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
+        if not isinstance(m, TorchInterface):
+            raise TypeError(f"m must be a MultiHeadAttention, got {type(m).__name__}")
+        m,length_first = m.m,not m.batch_first
     if lacks := _lacking(m):
         raise ValueError(f"torch.nn.MultiheadAttention has no {', '.join(lacks)}")
     biased = m.q_proj.bias is not None
@@ -229,7 +225,7 @@ def _check_torch_mask(t:Tensor, name:str, *shapes:tuple[int,...])->Tensor:
         raise ValueError(f"{name} must be {' or '.join(map(str, shapes))}, got {tuple(t.shape)}")
     return t
 
-class TorchInterface(_Wrapper):
+class TorchInterface(nn.Module):
     """Drop-in for a `torch.nn.MultiheadAttention`: its signature, results and attributes
 
     It wraps a `MultiHeadAttention`, `m`, whose parameters are named `m.*` in a state.

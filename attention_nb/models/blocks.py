@@ -24,7 +24,7 @@ from ..layers.linear import GatedDeltaNet, LinearAttention
 from ..layers.base import AttentionLayer
 from ..layers.multihead import MultiHeadAttention
 from ..layers.position import Rope, alibi_bias, relative_bias
-from ..checks import has_values, is_eager
+from ..checks import has_values
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/models/blocks.ipynb #d4847924
@@ -436,6 +436,7 @@ class Block(nn.Module):
     def __init__(self, cfg:TransformerConfig, layer:int=0, *, rope:Rope|None=None, cross:bool=False,
                  mixer:nn.Module|None=None):
         super().__init__()
+        if cfg.parallel and cross: raise ValueError("a parallel block has no cross-attention")
         self.parallel:bool = cfg.parallel
         self.attn:nn.Module = _attention(cfg, layer, rope) if mixer is None else mixer
         style = None if mixer is None else cfg.mixer_norm_style
@@ -464,6 +465,7 @@ class Block(nn.Module):
             return x + self.attn_add.branch(x, attend) + self.ffn_add.branch(x, self.ffn)
         x = self.attn_add(x, attend)
         if self.cross is not None and self.cross_add is not None:
+            if memory is None: raise ValueError("memory must be given for cross-attention")
             x = self.cross_add(x, partial(self.cross, key=memory, mask=memory_mask,
                                           cache=memory_cache))
         return self.ffn_add(x, self.ffn)
@@ -483,11 +485,6 @@ def _inner_padding(padding_mask:Tensor)->Tensor:
     return ~padding_mask & (n_real > 0) & (n_real < n_real[...,-1:])
 
 # %% ../../nbs/models/blocks.ipynb #46bdf5cf
-def _with_version(t:Tensor)->Tensor:
-    "Clone an inference tensor: caches keyed by `_version` need a version counter"
-    if not is_eager() or not t.is_inference(): return t
-    with torch.inference_mode(False): return t.clone()
-
 def _window_positions(padding_mask:Tensor, L:int)->dict[str,Tensor]:
     "Return position ids for a window if there is padding between tokens, and none if not"
     if not has_inner_padding(padding_mask): return {}
@@ -503,11 +500,8 @@ def _mask_positions(L:int, positions:Tensor, by_position:bool,
 
     The padding mask is that of a window: it is given where padding must not count as distance.
     """
-    position_ids:dict[str,Tensor] = {}
-    q_positions = positions[...,positions.shape[-1]-L:]
-    if by_position: position_ids = dict(q_pos=q_positions, k_pos=positions)
-    elif padding_mask is not None: position_ids = _window_positions(padding_mask, L)
-    return {name: _with_version(t) if L > 1 else t for name,t in position_ids.items()}
+    if by_position: return dict(q_pos=positions[...,positions.shape[-1]-L:], k_pos=positions)
+    return {} if padding_mask is None else _window_positions(padding_mask, L)
 
 def _ropes(cfg:TransformerConfig)->dict[str,Rope]:
     "Return the RoPE of the model, and that of 'window' layers if they have their own"
@@ -665,9 +659,6 @@ class Stack(nn.Module):
         sees_all = L == 1 and not mask_by_position and documents is None
         if sees_all and (key_mask is None or 'window' not in layer_types):
             return dict.fromkeys(layer_types, key_mask)
-        if L > 1:    # L = 1: the mask is used once and cached by no layer
-            documents = None if documents is None else _with_version(documents)
-            key_mask = None if key_mask is None else _with_version(key_mask)
         masks:dict[str,Tensor|AttentionMask|None] = {}
         for layer_type in layer_types:
             window = self.cfg.window if layer_type == 'window' else None

@@ -21,15 +21,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 import attention_nb
-from ..checks import Attended, autocast_dtype
+from ..checks import Attended, autocast_dtype, caller_level
 from ..layers.cache import KVCache, ModelCache, SlidingKVCache
 from ..layers.latent import LatentAttention
 from ..layers.multihead import MultiHeadAttention, weight_like
 from ..layers.quantized import QuantizedWeight
 from .blocks import Stack
-from .config import TransformerConfig
+from .config import TransformerConfig, check_positions_for
 from .decoding import evaluation_mode
-from .generation_options import caller_level
 from .model_state import ModelState, derived_from, settings_of
 
 # %% ../../nbs/models/compiled_step.ipynb #896a5c8d
@@ -45,13 +44,14 @@ class StepModel(Protocol):
     def head(self)->Any: ...
     def logits(self, x:Tensor)->Tensor: ...
     def check_length(self, n:int)->None: ...
+    def _length_for_rope(self, cache:ModelCache|None, position_ids:Tensor)->int: ...
 
 class _StaticCache:
     "Cache of one layer whose buffers a graph of static shapes reads and writes"
     dtype = None    # layers convert nothing to it
-    def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, padding:Tensor, positions:Tensor,
-                 window_size:int)->None:
-        self.keys,self.values,self.n,self.padding = keys,values,n,padding
+    def __init__(self, keys:Tensor, values:Tensor|None, n:Tensor, n_padding:Tensor,
+                 positions:Tensor, window_size:int)->None:
+        self.keys,self.values,self.n,self.n_padding = keys,values,n,n_padding
         self.positions,self.window_size = positions,window_size
 
     def __len__(self)->int: return 0    # only the mask tells which slots are in use
@@ -64,7 +64,7 @@ class _StaticCache:
             positions = n - (n - torch.arange(R, device=n.device)) % R
             keys,values = self._write(n % R, k, v, R)
         else: keys,values = self._write(n, k, v, positions.shape[0])    # `len` would be a constant
-        visible = (positions >= self.padding) & (positions <= n) & (positions >= 0)    # (B, S)
+        visible = (positions >= self.n_padding) & (positions <= n) & (positions >= 0)    # (B, S)
         options = {name: options.get(name) for name in ('scale','softcap','sinks')}
         return _attend_in_groups(attend, q, keys, values, mask=visible[:,None,None], **options)
 
@@ -104,7 +104,7 @@ class StaticStep(nn.Module):
         super().__init__()
         self.model,self.window_sizes = model,tuple(window_sizes)
 
-    def forward(self, ids:Tensor, n:Tensor, padding:Tensor, positions:Tensor,
+    def forward(self, ids:Tensor, n:Tensor, n_padding:Tensor, positions:Tensor,
                 rotations:dict[str,tuple[Tensor,Tensor]], keys:list[Tensor],
                 values:list[Tensor])->Tensor:
         """Write the new tokens' keys and values into the buffers and score the next tokens
@@ -112,7 +112,7 @@ class StaticStep(nn.Module):
         Args:
             ids: The new tokens (B, 1)
             n: Number of cached tokens, (1,)
-            padding: Left padding of each row, (B, 1)
+            n_padding: Number of padding tokens on the left of each row, (B, 1)
             positions: arange(S): positions to attend to, S <= max_len
             rotations: Layer type -> cosines and sines (B, 1, 1, R)
             keys: Buffers of all layers, (B, Hkv, max_len, E), which are written to
@@ -125,10 +125,10 @@ class StaticStep(nn.Module):
         stack:Stack = model.decoder
         layers = zip(stack.blocks, stack.rope_types, keys, values or [None]*len(keys),
                      self.window_sizes)
-        x = model.embed(ids, n - padding)    # (B, 1, D)
+        x = model.embed(ids, n - n_padding)    # (B, 1, D)
         for block,rope_type,k,v,window_size in layers:
             attn:Any = block.attn
-            x = block(x, cache=_StaticCache(k, v, n, padding, positions, window_size),
+            x = block(x, cache=_StaticCache(k, v, n, n_padding, positions, window_size),
                       rotation=rotations[rope_type] if attn.rope is not None else None)
         return model.logits(stack.norm(x)[:,-1])
 
@@ -208,13 +208,13 @@ def _disk_key(model:StepModel, cache:ModelCache)->str:
     key = dict(cfg=asdict(model.cfg), modules=modules, state=state, cache=_cache_signature(cache),
                torch=torch.__version__, threads=torch.get_num_threads(),
                processor=_processor(), source=_source(), gpus=_gpus(model))
-    return hashlib.sha256(json.dumps(key, default=_describe).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(key, default=_identity_of).encode()).hexdigest()[:32]
 
 def _cache_signature(cache:ModelCache)->tuple[Any,...]:
     "Return what a compiled step assumes of a cache"
     return _window_sizes(cache), [(str(c.dtype), c.batch, c.widths) for c in cache.self_attn]
 
-def _describe(x:object)->object:
+def _identity_of(x:object)->object:
     "Return what identifies a setting in other processes, or at least in this one"
     if isinstance(x, Tensor): return [str(x.dtype), [*x.shape], x.detach().cpu().tolist()]
     if isinstance(x, type): return [x.__module__, x.__qualname__, _class_hashes(x)]
@@ -238,7 +238,7 @@ def _function_hash(f:FunctionType)->str:
     closure = [x.__qualname__ if isinstance(x, type) else
                _code_parts(x.__code__) if isinstance(x, FunctionType) else x for x in cells]
     parts = [_code_parts(f.__code__), f.__defaults__, f.__kwdefaults__, closure]
-    return hashlib.sha256(json.dumps(parts, default=_describe).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts, default=_identity_of).encode()).hexdigest()
 
 def _code_parts(code:CodeType)->list[Any]:
     "Return what two pieces of code have in common if they do the same"
@@ -364,17 +364,20 @@ class CompiledStep:
         if self._graph is None: return None
         self.cache.check_capacity(ids)
         n,rows,device = len(self.cache),len(ids),ids.device
+        check_positions_for(n+1, self.model.cfg)
         self.model.check_length(n+1)
-        padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
-        if mask is not None: padding = (~mask).sum(1, keepdim=True)
+        n_padding = torch.zeros(rows, 1, dtype=torch.long, device=device)
+        if mask is not None: n_padding = (~mask).sum(1, keepdim=True)
         max_len = max(k.shape[2] for k in self._keys)
         positions = torch.arange(max(2, min(max_len, _round_up(n+1, _BLOCK))), device=device)
-        position_ids = n - padding
+        position_ids = n - n_padding
+        rope_length = self.model._length_for_rope(self.cache, position_ids)
         rotations = {name: rope.rotation(position_ids) for name,rope in self._ropes.items()}
         n_cached = torch.tensor([n], device=device)
-        out = self._graph(ids.contiguous(), n_cached, padding, positions, rotations, self._keys,
-                          self._values)
+        out = self._graph(ids.contiguous(), n_cached, n_padding, positions, rotations,
+                          self._keys, self._values)
         for c in self.cache.self_attn: c.count_token()
+        self.cache.rope_length = rope_length
         return out
 
     def _is_current(self)->bool:

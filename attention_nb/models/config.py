@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Self, TypeVar, cast, get_args
 import torch
-from ..checks import check_number, checked_integer, checked_window, explained
+from ..checks import (check_number, checked_flag, checked_integer,
+                                 checked_window, explained)
 from ..layers.latent import LatentConfig
 from ..layers.linear import DeltaConfig
 from ..layers.rope_scaling import checked_scaling
 
 # %% ../../nbs/models/config.ipynb #7ec2d37a
-def _check_experts(cfg:"ExpertsConfig")->None:
-    "Raise a `ValueError` that names an invalid field"
+def _normalize_experts(cfg:"ExpertsConfig")->None:
+    "Bring the fields into one form; raise a `TypeError` or `ValueError` that names an invalid one"
     _normalize_fields(cfg)
     _check_choice('router', cfg.router, ('softmax', 'top_softmax', 'sigmoid'))
     if not cfg.n_shared: _check_unused(cfg, "needs shared experts", ('shared_gate','d_shared'))
@@ -49,8 +50,7 @@ def _normalize_fields(cfg:Any)->None:
         x:Any = getattr(cfg, f.name)
         if x is None and type(None) in kinds: continue
         if isinstance(x, list): x = (*x,)
-        if bool in kinds and not isinstance(x, bool):
-            raise TypeError(f"{f.name} must be True or False, got {x!r}")
+        if bool in kinds: checked_flag(f.name, x)
         if f.name == 'eos_id' and isinstance(x, tuple):
             x = tuple(checked_integer('each of eos_id', i) for i in x)
         elif int in kinds: x = checked_integer(f.name, x, min=int(f.name not in _from_zero))
@@ -103,7 +103,7 @@ class ExpertsConfig:
     bias:bool=False
     clamp:float|None=None
 
-    def __post_init__(self)->None: _check_experts(self)
+    def __post_init__(self)->None: _normalize_experts(self)
 
 # %% ../../nbs/models/config.ipynb #53083d2d
 @explained('config')
@@ -246,7 +246,7 @@ class TransformerConfig:
     eos_id:int|tuple[int,...]|None=None
     decoder_start_id:int|None=None
 
-    def __post_init__(self)->None: _check_config(self)
+    def __post_init__(self)->None: _normalize_config(self)
 
     @property
     def width(self)->int:
@@ -299,8 +299,8 @@ _choices = dict(
     activation=('silu', 'gelu', 'gelu_tanh', 'relu', 'relu2'),
     head_activation=(None, 'silu', 'gelu', 'gelu_tanh', 'relu', 'relu2', 'tanh'))
 
-def _check_config(cfg:TransformerConfig)->None:
-    "Raise a `TypeError` or `ValueError` that names an invalid field"
+def _normalize_config(cfg:TransformerConfig)->None:
+    "Bring the fields into one form; raise a `TypeError` or `ValueError` that names an invalid one"
     for name,known in _choices.items(): _check_choice(name, getattr(cfg, name), known)
     _normalize_types(cfg)
     _check_per_layer(cfg)
@@ -348,6 +348,7 @@ def _check_effects(cfg:TransformerConfig)->None:
         (cfg.head == 'linear', "needs head='masked'", ('head_activation', 'head_transform_bias')),
         (experts is None, "needs experts", ('dense_layers',)),
         (only_experts, "has no effect on experts, which are always gated", ('gated',)),
+        (only_experts, "has no effect on experts, which have their own bias", ('ffn_bias',)),
         (only_experts and experts is not None and experts.clamp is not None,
          "has no effect on experts with clamp, which have their own", ('activation',)),
         # cross-attention is never latent
@@ -392,7 +393,6 @@ def _normalize_types(cfg:TransformerConfig)->None:
     for name,kind in _parts.items():
         if not isinstance(x := getattr(cfg, name), (kind,type(None))):
             raise TypeError(f"{name} must be a {kind.__name__}, got {type(x).__name__}")
-        if name != 'experts' and x is not None: _normalize_fields(x)
 
 # %% ../../nbs/models/config.ipynb #1d12fbd0
 def _check_per_layer(cfg:TransformerConfig)->None:
@@ -415,6 +415,11 @@ def max_positions(cfg:TransformerConfig)->float:
     "Return the number of positions that have vectors; infinity if there is no such limit"
     if cfg.max_len is None or cfg.positions not in ('learned', 'sinusoidal'): return math.inf
     return cfg.max_len
+
+def check_positions_for(n:int, cfg:TransformerConfig)->None:
+    "Raise a `ValueError` unless `n` positions have vectors"
+    if n > max_positions(cfg):
+        raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
 
 # %% ../../nbs/models/config.ipynb #a41c7e03
 _C = TypeVar('_C')

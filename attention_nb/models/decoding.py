@@ -308,9 +308,16 @@ def _process_group(model:GenerativeModel)->Any:
     "Return the group of processes that write one text together, those of `parallelize`, or None"
     if not isinstance(model, nn.Module): return None
     # with `expert_parallel` each process has texts of its own
-    meshes = (m.__dict__['_mesh'] for m in model.modules()
-              if '_mesh' in m.__dict__ and not isinstance(m, MixtureOfExperts))
-    return next((mesh.get_group() for mesh in meshes), None)
+    meshes = (mesh_of(m) for m in model.modules() if not isinstance(m, MixtureOfExperts))
+    return next((mesh.get_group() for mesh in meshes if mesh is not None), None)
+
+def set_mesh(module:nn.Module, mesh:Any)->None:
+    "Note the `DeviceMesh` that a module is split over"
+    setattr(module, '_mesh', mesh)
+
+def mesh_of(module:nn.Module)->Any:
+    "Return the `DeviceMesh` that a module is split over, or None"
+    return vars(module).get('_mesh')
 
 def _pad_left(ids:Tensor, mask:Tensor)->tuple[Tensor,Tensor]:
     "Return ids and mask (B, L) with the padding of each row moved to the left"

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Literal, Unpack, overload
 import torch
 from torch import Tensor
-from ..checks import explained
+from ..checks import explain, explained
 from ..layers.cache import ModelCache
 from .beam_search import search_beams
 from .decoding import DecodingLoop, with_progress
@@ -53,7 +53,7 @@ def stream(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, tokenizer:T
         New tokens, (B,) each, or pieces of new text
     """
     if options.keys() - StreamKwargs.__annotations__.keys():
-        raise TypeError("an unknown option")    # `explained` names it
+        explain(stream, 'generate', (model, ids, max_new_tokens), options)
     o = validate_options(model, ids, max_new_tokens, tokenizer=tokenizer, **options)
     columns = _decoding_loop(o).new_tokens()
     if tokenizer is None: return columns

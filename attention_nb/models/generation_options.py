@@ -9,7 +9,6 @@ __all__ = []
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d04
 import math
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +17,12 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 import torch
 from torch import Tensor
 from ..layers.cache import ModelCache
-from ..checks import (autocast_dtype, check_integer_tensor, check_real,
-                                 checked_integer, checked_positive)
+from ..checks import (autocast_dtype, caller_level, check_integer_tensor, check_real,
+                                 checked_flag, checked_integer, checked_positive)
 from .config import TransformerConfig, max_positions
 from .sampling import (LogitsProcessor,
                                           checked_processors, filter_logits)
-from ..text.vocabulary import Tokenizer, checked_flag
+from ..text.vocabulary import Tokenizer
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d31
 class GenerativeModel(Protocol):
@@ -218,13 +217,6 @@ def _checked_decoder_ids(cfg:TransformerConfig, ids:Tensor, decoder_ids:Tensor|N
     return decoder_ids
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d13
-def caller_level()->int:
-    "Return the `stacklevel` at which `warnings.warn` names the first caller outside this package"
-    frame,level,package = sys._getframe(1),1,__name__.partition('.')[0]
-    while frame.f_back and frame.f_globals.get('__name__', '').partition('.')[0] == package:
-        frame,level = frame.f_back,level+1
-    return level
-
 def _mask_of_padding(ids:Tensor, pad_id:int|None, bos_id:int|None, eos:list[int])->Tensor|None:
     "Return which tokens are not padding (B, L), for ids without a mask; None: all are text"
     if pad_id is None: return None
@@ -332,8 +324,9 @@ def _check_lengths(o:GenerateOptions)->None:
     for layer in o.cache.self_attn:
         if (batch := getattr(layer, 'batch', B)) != B:
             raise ValueError(f"cache must be for a batch of {B}, got one for {batch}")
-        dtype = getattr(layer, 'dtype', low_precision)
-        if low_precision is not None and dtype != low_precision:
+        dtype = getattr(layer, 'dtype', None)    # integers keep keys of any precision
+        is_float = dtype is not None and dtype.is_floating_point
+        if is_float and low_precision not in (None, dtype):
             raise ValueError(f"the cache keeps {dtype} and autocast computes {low_precision}: "
                              "make the cache under autocast")
         max_len = getattr(layer, 'max_len', None)

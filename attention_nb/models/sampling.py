@@ -16,10 +16,11 @@ from ..checks import (check_float_tensor, check_integer_tensor, checked_fraction
                                  checked_integer, checked_positive, wide_dtype)
 
 # %% ../../nbs/models/sampling.ipynb #a1c40d08
-def check_logits(logits:Tensor, shape:str='(..., N)')->None:
-    "Raise a `TypeError` or `ValueError` unless `logits` are floats of this shape"
+def check_logits(logits:Tensor, dims:int|None=None)->None:
+    "Raise an error unless `logits` are floats (..., N), with this number of dimensions if given"
     check_float_tensor('logits', logits)
-    if not logits.dim() or shape == '(B, N)' and logits.dim() != 2:
+    if not logits.dim() or dims not in (None, logits.dim()):
+        shape = '(..., N)' if dims is None else '(B, N)'
         raise ValueError(f"logits must be {shape}, got {tuple(logits.shape)}")
 
 # %% ../../nbs/models/sampling.ipynb #c625631b
@@ -108,7 +109,7 @@ def sample(logits:Tensor, *, generator:torch.Generator|None=None)->Tensor:
     Returns:
         Token ids (B,)
     """
-    check_logits(logits, '(B, N)')
+    check_logits(logits, dims=2)
     return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:,0]
 
 # %% ../../nbs/models/sampling.ipynb #5682c3ba
@@ -127,7 +128,7 @@ def penalize_repetition(logits:Tensor, ids:Tensor, penalty:float, *, mask:Tensor
         (B, N)
     """
     penalty = checked_positive('repetition_penalty', penalty)
-    check_logits(logits, '(B, N)')
+    check_logits(logits, dims=2)
     B,N = logits.shape
     check_integer_tensor('ids', ids)
     if ids.shape[:-1] != (B,):

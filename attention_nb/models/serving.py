@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
-from ..checks import checked_integer, explained
+from ..checks import checked_integer, explain, explained
 from ..layers.cache import KVCache, ModelCache
 from .batch_cache import PrefixCache, SlotBuffer
 from .decoding import (DecodingLoop, StoppingCriteria, evaluation_mode,
@@ -88,7 +88,7 @@ class Batcher:
             New tokens one by one, an end token included
         """
         if options.keys() - RequestKwargs.__annotations__.keys():
-            raise TypeError("an unknown option")    # `explained` names it
+            explain(Batcher.submit, 'generate', (self, ids, max_new_tokens), options)
         checked = validate_options(self.model, ids, max_new_tokens, mask=mask, pad_id=pad_id,
                                   tokenizer=tokenizer, **options)
         if len(checked.prompt) != 1:

@@ -199,9 +199,9 @@ def _first_layers(transformer:Any, n:int)->nn.Module:
                           layer_types=stack.layer_types[:n], rope_types=stack.rope_types[:n])
     return _shallow_copy(transformer, dict(decoder=stack), cfg=cfg)
 
-def _shallow_copy(module:nn.Module, modules:dict[str,nn.Module], **fields:Any)->nn.Module:
-    "Return a shallow copy with other submodules and fields, and without hooks"
+def _shallow_copy(module:nn.Module, modules:dict[str,nn.Module], **attributes:Any)->nn.Module:
+    "Return a shallow copy with other submodules and attributes, and without hooks"
     result = copy.copy(module)
     no_hooks = {name: type(x)() for name,x in vars(module).items() if name.endswith('_hooks')}
-    vars(result).update(no_hooks, _modules={**module._modules, **modules}, **fields)
+    vars(result).update(no_hooks, _modules={**module._modules, **modules}, **attributes)
     return result

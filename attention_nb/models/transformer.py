@@ -23,13 +23,15 @@ from .blocks import (Block as Block, FeedForward as FeedForward,
                                         Residual as Residual, MixtureOfExperts as MixtureOfExperts,
                                         RMSNorm as RMSNorm)
 from ..layers.cache import AttentionCache, LayerCache, ModelCache as ModelCache
-from ..checks import check_integer_tensor, checked_integer, explained, has_values
+from ..checks import (caller_level, check_integer_tensor, checked_integer,
+                                 explained, has_values)
 from .config import (ExpertsConfig as ExpertsConfig, max_positions,
+                                        check_positions_for,
                                         TransformerConfig as TransformerConfig)
 from ..text.embedding import sinusoidal_positions
 from .generation import generate
 from .compiled_step import CompiledStep
-from .generation_options import GenerateKwargs, caller_level
+from .generation_options import GenerateKwargs
 from ..layers.base import AnyAttentionFunction, AttentionLayer, set_attention
 from ..layers.few_rows import multiply_rows
 from ..layers.multihead import computed_dtype, weight_like
@@ -222,9 +224,7 @@ def check_ids(cfg:TransformerConfig, ids:Tensor, *, mask:Tensor|None=None, n_cac
     _check_mask('decoder_mask', decoder_mask, (new.shape[0], total) if both else None)
     _check_positions(cfg, ids, n_cached is not None, positions, documents, mask)
     if positions is not None or documents is not None: return
-    for n in (ids.shape[1], total):
-        if n > max_positions(cfg):
-            raise ValueError(f"sequence of {n} tokens is longer than max_len={cfg.max_len}")
+    for n in (ids.shape[1], total): check_positions_for(n, cfg)
 
 # %% ../../nbs/models/transformer.ipynb #68b97f37
 def _check_ids(**tensors:Tensor|None)->None:
@@ -532,7 +532,7 @@ class Transformer(nn.Module):
             mask: Bool (B, prompt + max_new_tokens); True = a real token
 
         Returns:
-            Its calls return None if hooks, autocast or no compiler require the model
+            A function; it returns None where hooks or autocast need the model itself
         """
         return CompiledStep(self, cache, mask)
 

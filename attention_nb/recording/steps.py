@@ -19,6 +19,7 @@ from ..kernels.reference import attention
 from ..layers.base import AttentionLayer, LayerCall
 from ..layers.latent import LatentAttention
 from ..layers.self_attention import SelfAttention
+from ..models.decoding import mesh_of as mesh_of
 
 # %% ../../nbs/recording/steps.ipynb #f755fce1
 kept_options:tuple[str,...] = 'mask','bias','scale','softcap','sinks'
@@ -35,10 +36,6 @@ def module_names(model:nn.Module)->dict[nn.Module,str]:
     def plain(name:str)->str: return '.'.join(n for n in name.split('.') if n != '_orig_mod')
     whole = getattr(model, '_orig_mod', model)
     return {m: plain(n) or type(m).__name__ for n,m in whole.named_modules()}
-
-def mesh_of(module:nn.Module)->Any:
-    "Return the `DeviceMesh` that a module is split over, or None"
-    return vars(module).get('_mesh')
 
 # %% ../../nbs/recording/steps.ipynb #e4f387c3
 _rules = 'mask','causal','window','q_pos','k_pos'

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 import regex, tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
-from ..checks import checked_integer
-from .vocabulary import (TrainableTokenizer, checked_flag, checked_text,
+from ..checks import checked_flag, checked_integer
+from .vocabulary import (TrainableTokenizer, checked_text,
                                           checked_texts, checked_vocab, tokenizer_errors)
 
 # %% ../../nbs/text/bpe.ipynb #7d235689

@@ -15,8 +15,8 @@ from typing import Any, Self
 import regex
 from .bpe import BPETokenizer as BPETokenizer    # offered here too
 from .bpe import GPT2_PATTERN as GPT2_PATTERN
-from ..checks import checked_integer
-from .vocabulary import (TrainableTokenizer, checked_flag, checked_texts,
+from ..checks import checked_flag, checked_integer
+from .vocabulary import (TrainableTokenizer, checked_texts,
                                           checked_vocab)
 
 # %% ../../nbs/text/tokenizer.ipynb #b2d9f002

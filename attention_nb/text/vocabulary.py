@@ -19,20 +19,6 @@ import torch
 from torch import Tensor
 from ..checks import checked_integer
 
-# %% ../../nbs/text/vocabulary.ipynb #8a8d8aed
-def checked_flag(name:str, value:Any)->bool:
-    """Return `value` if it is True or False
-
-    Args:
-        name: The argument's name, for the error
-        value: Its value
-
-    Returns:
-        The same
-    """
-    if not isinstance(value, bool): raise TypeError(f"{name} must be True or False, got {value!r}")
-    return value
-
 # %% ../../nbs/text/vocabulary.ipynb #4f87ab72
 def checked_text(text:Any)->str:
     """Return `text` if it is a string that UTF-8 can write

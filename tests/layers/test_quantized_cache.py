@@ -17,18 +17,19 @@ def test_choosing_sequences_again_and_again_rounds_nothing_twice(dtype):
         for _ in range(60): cache.select(torch.tensor([1, 2, 0]))
         assert torch.equal(cache.keys, keys) and torch.equal(cache.values, values)
 
-def test_an_interrupted_call_leaves_a_sliding_cache_as_it_was():
-    "Its codes too: nothing is quantized a second time"
+@pytest.mark.parametrize('past,lengths', [(10, (3, 5, 20)), (8, (1, 3, 20))])
+def test_an_interrupted_call_leaves_a_sliding_cache_as_it_was(past, lengths):
+    "Its codes too: nothing is quantized a second time; just full, it can still be cropped"
     torch.manual_seed(0)
     cache = SlidingKVCache(1, 2, 7, 16, dtype=torch.int8)
     def tokens(n): return torch.randn(1, 2, n, 16).bfloat16()
     def interrupt(*_, **options): raise KeyboardInterrupt
-    cache.update(tokens(10), tokens(10))
+    cache.update(tokens(past), tokens(past))
     before = [t.clone() for buffer in (cache._k, cache._v) for t in buffer.tensors]
-    for n in (3, 5, 20):
+    for n in lengths:
         with pytest.raises(KeyboardInterrupt): cache.attend(interrupt, *(tokens(n) for _ in 'qkv'))
         after = [t for buffer in (cache._k, cache._v) for t in buffer.tensors]
-        assert len(cache) == 10 and all(map(torch.equal, before, after))
+        assert len(cache) == past and all(map(torch.equal, before, after))
 
 @pytest.mark.parametrize('dtype', [torch.int4, torch.int2])
 def test_a_grouped_cache_that_is_emptied_or_reordered(dtype):

@@ -246,6 +246,23 @@ def test_a_cache_that_keeps_more_than_the_window_is_refused():
     with pytest.raises(NotImplementedError, match='keeps more than its window'):
         model.generate(ids, 20, cache=cache, compiled=True, eos_id=())
 
+@pytest.mark.parametrize('kw,message', [
+    (dict(rope_scaling=dict(rope_type='longrope', short_factor=[1.]*4, long_factor=[9.]*4,
+                            original_max_position_embeddings=8, factor=2.)),
+     'keys in the cache were rotated for a text of 8 tokens'),
+    (dict(positions='learned', max_len=8), 'sequence of 9 tokens is longer than max_len=8')])
+def test_called_alone_it_refuses_what_the_model_refuses(kw, message, exported):
+    model = Transformer(TransformerConfig(40, **dict(d_model=32, n_layers=2, n_heads=4) | kw))
+    ids,cache = torch.arange(12)[None],model.eval().new_cache(1, 12)
+    with torch.no_grad():
+        model(ids[:,:6], cache=cache)
+        step = model.compiled_step(cache)
+        for t in (6, 7):
+            torch.testing.assert_close(step(ids[:,t:t+1]), model(ids[:,:t+1])[:,-1])
+        for call in (step, lambda column: model(column, cache=cache)):
+            with pytest.raises(ValueError, match=message): call(ids[:,8:9])
+    assert len(cache) == 8
+
 def test_group_sizes_are_those_of_the_layers():
     "The compiler names them as it likes, so two sizes could not be told apart"
     def layers(*groups):

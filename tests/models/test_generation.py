@@ -722,6 +722,8 @@ def test_a_cache_and_autocast():
         assert torch.equal(model.generate(out, 4, cache=cache), model.generate(ids, 8))
         with pytest.raises(ValueError, match='the cache keeps torch.float32 and autocast computes'):
             model.generate(ids, 4, cache=model.new_cache(3, 40, dtype=torch.float32))
+        quantized = model.new_cache(3, 40, dtype=torch.int8)    # of keys in any precision
+        assert model.generate(ids, 4, cache=quantized).shape == out.shape
 
 class Key(BaseException): "Like Ctrl-C, but no one else's"
 
