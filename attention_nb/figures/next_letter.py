@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -101,7 +102,7 @@ def write_letters(folder:str|Path, model:SimpleDecoder, letters:str)->str:
     from safetensors.torch import save
     if model.head is not model.token.weight:
         raise ValueError("model.head must be model.token.weight, which the page reads for both")
-    heads = model.blocks[0].heads
+    heads:Any = model.blocks[0].heads
     about = dict(letters=letters, context=_CONTEXT, eps=model.norm.eps,
                  n_blocks=len(model.blocks), n_heads=heads.q_proj.out_features//heads.E,
                  n_kv_heads=model.n_kv_heads)
