@@ -1,7 +1,7 @@
 "The built site, read as files and in a real browser that can reach no other host"
 import functools, re, zlib
 from urllib.parse import unquote, urldefrag, urljoin
-import package, pytest, rules
+import folds, package, pytest, rules
 from helpers import root
 from helpers.book import (anchor, article, book, cells, chapters, code_cells, entries, following,
                           labels, lessons, markdown, module_of, pages, plain, proofs,
@@ -74,7 +74,7 @@ def test_folds_are_labelled_and_proofs_gathered_with_their_claims(texts):
     for page,text in texts.items():
         shown = [c for c in code_cells(page) if not rules.directive(c, 'hide')]
         options = [(rules.split_options(rules.source(c))[0], rules.source(c)) for c in shown]
-        wanted = [rules.fold_label(o, code).replace('`', '') for o,code in options
+        wanted = [plain(folds.text(rules.fold_label(o, code))) for o,code in options
                   if rules.folded(o)]
         answers = [w for w in wanted if re.match('(✓ )?Answer', w)]
         claims = [w for w in wanted if w[0] == '✓' and w not in answers]
