@@ -258,7 +258,8 @@ def table_kind(path:Path)->str:
     if kind not in ('.csv','.parquet'):
         raise ValueError(f"a table must end in .csv or .parquet, got {str(path)!r}")
     if kind == '.parquet' and not importlib.util.find_spec('pyarrow'):
-        raise ImportError("pyarrow is needed for .parquet: pip install pyarrow; .csv needs nothing")
+        raise ImportError('pyarrow is needed for .parquet: pip install "attention_nb[glove]"; '
+                          '.csv needs nothing')
     return kind
 
 # %% ../../nbs/recording/head_scores.ipynb #f24a39c0

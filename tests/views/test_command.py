@@ -36,7 +36,7 @@ def test_without_pyarrow_nothing_is_loaded_before_the_error(tmp_path, monkeypatc
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, 'find_spec', lambda name: name != 'pyarrow' and real(name))
     assert main(['--file', str(tmp_path/'lines.txt'), '--scores', str(tmp_path/'a.parquet')]) == 1
-    assert 'pip install pyarrow' in capsys.readouterr().err and not (tmp_path/'a.parquet').exists()
+    assert 'attention_nb[glove]' in capsys.readouterr().err and not (tmp_path/'a.parquet').exists()
 
 def test_the_page_and_the_help_name_the_same_options():
     options = {o for a in _parser()._actions for o in a.option_strings if o.startswith('--')}
