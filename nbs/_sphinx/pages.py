@@ -168,8 +168,9 @@ def in_reading_order(app, pagename, templatename, context, doctree):
     def link(doc):
         return dict(link=app.builder.get_relative_uri(pagename, doc),
                     title=html.escape(app.env.titles[doc].astext()))
-    if pagename == app.config.root_doc:                # its title would say the book's name twice
-        context['title'] = re.search(r'class="claim">([^<]+?)\.?<', context['body'])[1]
+    claim = re.search(r'class="claim">([^<]+?)\.?<', context['body'])
+    if pagename == app.config.root_doc and claim:      # its title would say the book's name twice
+        context['title'] = claim[1]
     n = own.index(pagename)
     context['prev'] = link(own[n-1]) if n else None
     context['next'] = link(own[n+1]) if n+1 < len(own) else None

@@ -70,7 +70,7 @@ def test_the_first_page_guesses_and_writes_on(browser, address, width):
     assert shares == sorted(shares, reverse=True) and 20 < sum(shares) <= 102
     stage = page.frame_locator('iframe[title^="Arcs"]')
     stage.get_by_role('option', name='wanted').click()
-    until(lambda: panel.locator('q').inner_text().endswith('it wanted '))
+    until(lambda: panel.locator('q').inner_text().endswith('it wanted'))
     stage.get_by_role('button', name='change the sentence').click()
     field = stage.get_by_role('textbox')
     field.fill('Where is the que')
