@@ -118,8 +118,8 @@ def _inverse(order:Tensor)->Tensor:
 def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, documents:_Pair|None,
                 device:torch.device)->_KeyRanges:
     "Sort keys by document and position; find the range of them that each query may attend to"
-    given = *(positions or ()), *(documents or ())
-    batch = torch.broadcast_shapes(*(t.shape[:-1] for t in given))
+    tensors = *(positions or ()), *(documents or ())
+    batch = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
     def batched(t:Tensor)->Tensor: return t.long().expand(*batch, -1).contiguous()
     if positions is None:
         q_pos = batched(torch.arange(S-L, S, device=device))
