@@ -1,5 +1,5 @@
 "The hosts of views: pages that hold several, paper, no scripts, Jupyter; and long texts"
-import json, re, subprocess, sys
+import json, re, socket, subprocess, sys
 import pytest, torch
 from attention_nb.views.attention_views import head_view, model_view
 from attention_nb.views.neuron_view import neuron_view
@@ -110,12 +110,15 @@ def test_a_view_answers_in_jupyter(browser, tmp_path, app):
     with open(log, 'w') as out:
         server = subprocess.Popen([sys.executable, '-m', module, *options], stdout=out,
                                   stderr=subprocess.STDOUT, cwd=tmp_path)
-    def address(): return re.search(r'http://127\.0\.0\.1:\d+/', log.read_text())
+    def address(): return re.search(r'http://127\.0\.0\.1:(\d+)/', log.read_text())
+    def answers():          # it names its address before it listens there
+        with socket.socket() as s:
+            return address() and s.connect_ex(('127.0.0.1', int(address()[1]))) == 0
     page = browser.new_page(viewport=dict(width=1200, height=900))
     page.set_default_timeout(patience)
     try:
-        until(lambda: address() or server.poll() is not None)
-        assert address(), log.read_text()[-2000:]
+        until(lambda: answers() or server.poll() is not None)
+        assert server.poll() is None, log.read_text()[-2000:]
         page.goto(f'{address()[0]}{app}/view.ipynb', wait_until='domcontentloaded')
         # the status is idle, too, before there is a kernel
         expect(page.locator('.jp-KernelName')).to_contain_text('Python')

@@ -113,9 +113,11 @@ function stop() {
   writing = false
   write.textContent = 'write on'
 }
+// A picture whose model answers late is no choice: a reader at the panel keeps what it wrote
+const isHere = () => panel.matches(':hover') || panel.querySelector(':focus-visible')
 function follow() {
   const now = reading()
-  if (now === undefined || now === text) return
+  if (now === undefined || now === text || (writing || written) && isHere()) return
   stop()
   text = now
   written = ''
