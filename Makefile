@@ -37,7 +37,7 @@ test: $(EXPORTED)  ## Every notebook and every kind of test; some: make test ARG
 	$(BIN)/python tests/find_browser.py --install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
-test-all: ARGS += -m "full or not full"
+test-all: override ARGS += -m "full or not full"
 test-all: test  ## Also the same on more inputs, families, screens and pages: an hour
 
 check: $(EXPORTED)  ## One notebook, its module's help and types: make check NB=nbs/layers/multihead.ipynb
