@@ -9,36 +9,6 @@ from helpers import base, clean_env, copied, full, pip_of, python_of, root, run,
 
 modules = package.modules_in(root/'attention_nb')
 documented = {m: set(package.public_names(path)) for m,path in modules.items()}
-# code outside this repository relies on these: a name here may not go or move
-contract = {
-    'simple.attention': 'simple_attention', 'simple.multihead': 'SimpleMultiHeadAttention',
-    'simple.decoder': 'SimpleDecoder', 'text.tokenizer': 'WordTokenizer',
-    'text.bpe': 'BPETokenizer',
-    'text.embedding': 'cosine_similarity sinusoidal_positions Embeddings',
-    'text.glove': 'load_glove WordVectors',
-    'kernels.reference': 'attention', 'kernels.positions': 'visible allowed',
-    'kernels.attention_mask': 'AttentionMask', 'kernels.blocks': 'flash_attention',
-    'kernels.dispatch': 'scaled_dot_product_attention attention_lse merge_attention explain_choice',
-    'kernels.mask': 'causal_mask padding_mask window_mask document_mask prefix_mask',
-    'layers.base': 'use_attention', 'layers.self_attention': 'SelfAttention',
-    'layers.multihead': 'split_heads merge_heads MultiHeadAttentionLoop MultiHeadAttention',
-    'layers.torch_interop': 'from_torch to_torch',
-    'layers.position': 'Rope apply_rope alibi_bias relative_bias',
-    'layers.cache': 'KVCache SlidingKVCache', 'layers.latent': 'LatentAttention LatentConfig',
-    'models.config': 'TransformerConfig', 'models.transformer': 'Transformer',
-    'models.generation': 'generate',
-    'checkpoints.pretrained': 'load_pretrained from_hf embed_sentences',
-    'checkpoints.tokenizers': 'load_tokenizer PretrainedTokenizer',
-    'recording.recorder': 'record Recording',
-    'recording.look': 'load_hf look',
-    'recording.head_scores': 'previous_token next_token same_token attention_entropy '
-                             'separator_mass attention_rollout attention_flow score_heads '
-                             'save_scores',
-    'recording.patching': 'remove_heads',
-    'views.attention_views': 'show_attention show_tokens head_view model_view',
-    'views.neuron_view': 'neuron_view', 'views.page': 'View', 'views.plots': 'show_mask',
-    'views.images': 'image_view', 'views.command': 'main',
-    'distributed.tensor_parallel': 'parallelize', 'training.loop': 'train'}
 
 def test_one_version_and_one_set_of_addresses():
     project = tomllib.loads((root/'pyproject.toml').read_text())
@@ -79,14 +49,6 @@ def test_importing_the_package_imports_nothing_heavy():
     rooms = {m.split('.')[0] for m in modules}
     assert {*rooms, '__version__', *(n for found in offered for n in found)} <= set(names), (
         'completion does not know all names')
-
-def test_modules_have_the_names_of_the_contract():
-    "Importable from the module, wherever it is made, and the same in the package"
-    import attention_nb, importlib
-    for module,names in contract.items():
-        m = importlib.import_module(f'attention_nb.{module}')
-        for name in set(names.split()) - {'main'}:
-            assert getattr(m, name) is getattr(attention_nb, name), (module, name)
 
 def test_the_package_offers_what_a_user_types():
     "At most 100 names, each that of its module; the others stay where they are made"

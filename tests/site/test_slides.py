@@ -2,7 +2,7 @@
 import ast, re, subprocess, symtable, sys
 import nbformat, pytest, rules
 from nbdev.config import get_config
-from helpers import full, root, serve
+from helpers import root, serve
 from helpers.book import cells, code_cells, lessons
 
 LESSON = '03_attention'
@@ -98,26 +98,6 @@ def test_slides_in_the_browser(slides, text, browser):
     high = [m for m in measured if m['high'] > m['room'] + 1]
     assert all(m['scrolls'] == 'auto' for m in high)
     assert len(high) <= len(measured)/8, 'most slides fit without scrolling'
-
-@full
-def test_a_full_slide_is_broken_and_its_heading_repeated(tmp_path):
-    nb = nbformat.v4.new_notebook(metadata=dict(kernelspec=dict(name='python3',
-        display_name='python3', language='python')))
-    long = '\n\n'.join(f'Paragraph {i}. ' + 'Some words that fill a line or two of a slide. '*4
-                       for i in range(12))
-    hint = '<details><summary>Hint</summary>\n\nThe hint.\n\n</details>'
-    texts = ('# Title\n\n> A promise', '## Short\n\nOne line.', f'## Long\n\n{long}',
-             f'## Exercises\n\n**1.** Why?\n\n{hint}\n\n**2.** What?')
-    nb.cells = [nbformat.v4.new_markdown_cell(t) for t in texts]
-    nbformat.write(nb, tmp_path/'page.ipynb')
-    done = make_slides(tmp_path/'out', tmp_path/'page.ipynb')
-    assert done.returncode == 0, done.stderr[-2000:]
-    text = (tmp_path/'out'/'page.html').read_text(encoding='utf-8')
-    found = titles(text)
-    assert found.count('Short') == 1 and found.count('Long') in (2, 3, 4)
-    assert found.count('Exercises') == 1
-    assert 'What?' in text and 'The hint' not in text
-    assert all(f'Paragraph {i}.' in text for i in range(12))
 
 def test_a_student_gets_no_answer_no_output_no_proof_and_all_else(tmp_path):
     done = subprocess.run([sys.executable, root/'nbs'/'_sphinx'/'student.py', tmp_path], cwd=root,
