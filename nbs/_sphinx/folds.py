@@ -78,18 +78,26 @@ def visit_fold(self, node):
     self.body.append(f'<details class="hide{" answer" if answer else ""}"><summary>'
                      f'{"Answer" if answer else text(node["prompt_show"])}</summary>\n')
 
-def mark_asides(app, pagename, templatename, context, doctree):
-    "Mark comments that stand behind code, and the spaces before them, for the style sheet"
-    def mark(m):
+def mark_lines(app, pagename, templatename, context, doctree):
+    """Mark, for the style sheet, comments that stand behind code and the spaces before them, and
+    lines of code that a phone breaks, with their indentation"""
+    def aside(m):
         before,spaces = m.groups()
         if not re.sub('<[^>]*>', '', before).strip(): return m[0]
         return f'{before}<span class="gap">{spaces}</span><span class="c1 aside">'
-    if '<span class="c1">' in (body := context.get('body') or ''):
-        context['body'] = re.sub('^(.*?)( +)<span class="c1">', mark, body, flags=re.M)
+    def line(code):
+        plain = html.unescape(re.sub('<[^>]*>', '', code))
+        deep = len(plain) - len(plain.lstrip(' '))
+        return code if len(plain) <= 40 else f'<span class="line" style="--in:{deep}">{code}</span>'
+    def block(m): return m[1] + '\n'.join(map(line, m[2].split('\n'))) + m[3]
+    if (body := context.get('body')) and '<div class="highlight"><pre>' in body:
+        body = re.sub('^(.*?)( +)<span class="c1">', aside, body, flags=re.M)
+        context['body'] = re.sub('(<div class="highlight"><pre>(?:<span></span>)?)(.*?)(</pre>)',
+                                 block, body, flags=re.S)
 
 def setup(app):
     app.setup_extension('myst_nb')
-    app.connect('html-page-context', mark_asides)
+    app.connect('html-page-context', mark_lines)
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
     app.add_node(Proofs, html=(visit_proofs, depart_HideCellInput))
     app.add_post_transform(Gather)

@@ -76,6 +76,8 @@ def test_a_question_is_asked_before_its_result(browser, address):
     page.get_by_role('button', name='Show all results').click()
     expect(shut).to_have_count(0)
     expect(page.locator('.predict')).to_have_count(0)
+    page.goto(f'{address}/{lessons[19]}.html')          # the end of a section tells the result
+    expect(page.locator('section:has(> .cell > .predict) > p').last).to_be_hidden()
     context.close()
     context,page = opened(java_script_enabled=False)
     expect(page.locator('[hidden=until-found], .predict')).to_have_count(0)

@@ -52,6 +52,12 @@ on_a_phone = dict(
     code_or_an_output_does_not_wrap="""[...document.querySelectorAll('.highlight > pre')].filter(
         e => e.clientWidth && e.scrollWidth > e.clientWidth + 1
             && !e.closest('.columns')).map(e => e.innerText.slice(0, 80))""",
+    a_broken_line_goes_on_at_the_left="""[...document.querySelectorAll('.line')].filter(e => {
+        const range = document.createRange(), {left} = e.getBoundingClientRect()
+        range.selectNodeContents(e)
+        const [first, ...rest] = range.getClientRects()
+        return rest.some(r => r.top > first.bottom && r.left < left + 12)
+    }).map(e => e.innerText)""",
     a_comment_is_torn_from_its_code="""[...document.querySelectorAll('.gap')].filter(
         e => e.getBoundingClientRect().width > 20).map(e => e.parentNode.innerText.slice(0, 80))""")
 

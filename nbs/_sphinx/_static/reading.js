@@ -91,9 +91,9 @@ addEventListener('DOMContentLoaded', () => {
   }
   const asks = e => [...e.querySelectorAll(':scope > strong')]
     .some(s => s.textContent.startsWith('Predict'))
-  // The outputs of the cells behind a question, the text that tells them, up to its checks if they
-  // come next, and figures behind this text whose code is not shown; where a figure to move is to
-  // give the answer, nothing is shut
+  // The outputs of the cells behind a question, the text that tells them, up to its checks or the
+  // section's end if they come next, and figures behind this text whose code is not shown; where a
+  // figure to move is to give the answer, nothing is shut
   const results = e => {
     const outs = []
     let told, rest = []
@@ -107,7 +107,7 @@ addEventListener('DOMContentLoaded', () => {
       if (!e.matches('p, ul, ol, .math') || !outs.length) continue
       told ? rest.push(e) : outs.push(told = e)
     }
-    return outs
+    return e && !e.matches('section') ? outs : [...outs, ...rest]
   }
   const shut = [], texts = lesson(location) ? [...document.querySelectorAll('.bd-article p')] : []
   for (const [n, question] of texts.filter(asks).entries()) {
