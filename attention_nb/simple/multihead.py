@@ -19,16 +19,13 @@ class SimpleMultiHeadAttention(nn.Module):
         d_model: Width D of input and output
         n_heads: Number of heads H, a divisor of D
     """
-    q_proj:nn.Linear
-    k_proj:nn.Linear
-    v_proj:nn.Linear
-    out_proj:nn.Linear
-
     def __init__(self, d_model:int, n_heads:int):
         super().__init__()
-        self.n_heads:int = n_heads
-        self.q_proj,self.k_proj,self.v_proj,self.out_proj = (
-            nn.Linear(d_model, d_model) for _ in range(4))
+        self.n_heads = n_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
 
     def forward(self, x:Tensor, mask:Tensor|None=None, key:Tensor|None=None,
                 value:Tensor|None=None)->tuple[Tensor,Tensor]:
