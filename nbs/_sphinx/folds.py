@@ -86,9 +86,10 @@ def mark_lines(app, pagename, templatename, context, doctree):
         if not re.sub('<[^>]*>', '', before).strip(): return m[0]
         return f'{before}<span class="gap">{spaces}</span><span class="c1 aside">'
     def line(code):
-        plain = html.unescape(re.sub('<[^>]*>', '', code))
-        deep = len(plain) - len(plain.lstrip(' '))
-        return code if len(plain) <= 40 else f'<span class="line" style="--in:{deep}">{code}</span>'
+        if len(html.unescape(re.sub('<[^>]*>', '', code))) <= 40: return code
+        deep = len(code) - len(code.lstrip(' '))
+        return (f'<span class="line" style="--in:{deep}"><span class="in">{code[:deep]}</span>'
+                f'{code[deep:]}</span>')
     def block(m): return m[1] + '\n'.join(map(line, m[2].split('\n'))) + m[3]
     if (body := context.get('body')) and '<div class="highlight"><pre>' in body:
         body = re.sub('^(.*?)( +)<span class="c1">', aside, body, flags=re.M)
