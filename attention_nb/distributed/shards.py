@@ -246,7 +246,7 @@ def key_block(mask:AttentionMask, slices:VisibleSlices, tensors:Sequence[Tensor]
     if window_only and same_pos and window_of(mask) == (None,0):
         block_mask = AttentionMask(len(q_pos), len(k_pos), causal=True)
     elif not (window_only and slices.is_full):
-        block_mask = _replace_keys(mask, iter(tensors), q_pos, k_pos).part(slices.q, slices.k)
+        block_mask = _replace_keys(mask, iter(tensors), q_pos, k_pos).select(slices.q, slices.k)
     return KeyBlock(slices, block_mask, scale, softcap)
 
 def sink_part(out:Tensor, lse:Tensor, sinks:Tensor)->tuple[Tensor,Tensor]:

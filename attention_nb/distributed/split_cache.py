@@ -156,7 +156,7 @@ class SplitCache:
 def _select_keys(option:Any, keys:Tensor)->Any:
     "Return a mask or a bias over all keys as one over some of them"
     if isinstance(option, AttentionMask):
-        return None if option.hides_nothing() else option.part(k=keys)
+        return None if option.hides_nothing() else option.select(k=keys)
     has_keys = isinstance(option, Tensor) and option.dim() and option.shape[-1] > 1
     return option[...,keys] if has_keys else option
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 from torch.utils import _pytree
-from ..checks import (check_broadcast, check_integer_tensor, checked_integer,
-                                 checked_window, dtype_or_type, has_values, is_eager)
+from ..checks import (check_broadcast, check_integer_tensor, checked_flag,
+                                 checked_integer, checked_window, dtype_or_type, has_values,
+                                 integer_dtypes, is_eager)
 from .positions import (FULL, PARTIAL, Window, and_masks, block_sizes,
                                             blocks_of_mask, blocks_of_positions, blocks_of_table,
                                             gather_pairs, index_mask, or_masks, slice_bounds,
@@ -27,11 +28,13 @@ from .positions import (FULL, PARTIAL, Window, and_masks, block_sizes,
 if TYPE_CHECKING: from torch.nn.attention.flex_attention import BlockMask
 
 # %% ../../nbs/kernels/attention_mask.ipynb #53b2ebb1
-_TENSOR_FIELDS = 'q_pos','k_pos','q_doc','k_doc','doc_table','mask'
+_ID_FIELDS = 'q_pos','k_pos','q_doc','k_doc'
+_SMALL = {*integer_dtypes} - {torch.int64}
+_TENSOR_FIELDS = *_ID_FIELDS,'doc_table','mask'
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionMask:
-    """Which keys each query may attend to: what all its rules, and its `parts`, allow
+    """Which keys each query may attend to: what its own rules and its combined `parts` allow
 
     Attributes:
         L: Number of queries
@@ -67,6 +70,9 @@ class AttentionMask:
         if self.S is None: object.__setattr__(self, 'S', self.L)
         if self.k_doc is None and self.q_doc is not None:
             object.__setattr__(self, 'k_doc', self.q_doc)
+        for name in _ID_FIELDS:    # small integers would wrap around
+            if getattr(getattr(self, name), 'dtype', torch.int64) in _SMALL:
+                object.__setattr__(self, name, getattr(self, name).long())
         if isinstance(self.mask, Tensor) and self.mask.dim() == 3:
             object.__setattr__(self, 'mask', self.mask[None])    # (1, H, L, S)
         if not isinstance(self.L, Tensor): _check(self)    # under torch.jit.trace sizes are tensors
@@ -140,6 +146,8 @@ class AttentionMask:
         "Return the mask of what at least one of both allows; a bool tensor is a mask"
         return AttentionMask(self.L, self.S, parts=(self, _as_mask(self, other)), operator='or')
 
+    __rand__,__ror__ = __and__,__or__
+
     def to(self, device:torch.device|str)->'AttentionMask':
         """Move the tensors of the mask to a device, as `Tensor.to` does
 
@@ -154,7 +162,7 @@ class AttentionMask:
         own = {n: t.to(device) for n in _TENSOR_FIELDS if (t := getattr(self, n)) is not None}
         return replace(self, **own, parts=tuple(part.to(device) for part in self.parts))
 
-    def part(self, q:Tensor|slice=slice(None), k:Tensor|slice=slice(None))->'AttentionMask':
+    def select(self, q:Tensor|slice=slice(None), k:Tensor|slice=slice(None))->'AttentionMask':
         """Return the mask of some queries and keys, in any order and with repetitions
 
         Args:
@@ -181,7 +189,7 @@ class AttentionMask:
                        k_pos=index(k_pos, k), q_doc=index(self.q_doc, q),
                        k_doc=index(self.k_doc, k),
                        mask=None if self.mask is None else index_mask(self.mask, q, k),
-                       parts=tuple(part.part(q, k) for part in self.parts))
+                       parts=tuple(part.select(q, k) for part in self.parts))
 
     def window_bounds(self)->tuple[int|None,int|None]:
         """Return how many keys before and after its position a query may attend to
@@ -371,7 +379,7 @@ def _pairs(mask:AttentionMask, q:slice, k:slice, device:torch.device)->tuple[Ten
         (a,b),(c,d) = slice_bounds(q, mask.L),slice_bounds(k, mask.S)
         q_pos,k_pos = (torch.arange(a, b, device=device) + (mask.S-mask.L),
                        torch.arange(c, d, device=device))
-    else: q_pos,k_pos = (t[...,at].long() for t,at in zip(mask.positions(device=device), (q,k)))
+    else: q_pos,k_pos = (t[...,at] for t,at in zip(mask.positions(device=device), (q,k)))
     return q_pos[...,:,None], k_pos[...,None,:]
 
 def _position_tile(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tensor|None:
@@ -386,7 +394,7 @@ def _document_tile(mask:AttentionMask, q:slice, k:slice)->Tensor|None:
     if mask.q_doc is None or mask.k_doc is None: return None
     q_doc,k_doc = mask.q_doc[...,q],mask.k_doc[...,k]
     if mask.doc_table is None: return q_doc[...,:,None] == k_doc[...,None,:]
-    return gather_pairs(mask.doc_table, q_doc.long(), k_doc.long())
+    return gather_pairs(mask.doc_table, q_doc, k_doc)
 
 def _rule_tile(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tensor|None:
     "Return the tile of the function of positions; None if there is none"
@@ -404,6 +412,7 @@ def _rule_tile(mask:AttentionMask, q:slice, k:slice, device:torch.device)->Tenso
 def _check(mask:AttentionMask)->None:
     "Raise a `TypeError` or `ValueError` that names the field that is wrong"
     L,S = checked_integer('L', mask.L),checked_integer('S', mask.S)
+    checked_flag('causal', mask.causal)
     checked_window(mask.window)
     if mask.q_doc is None and mask.k_doc is not None: raise ValueError("k_doc needs q_doc")
     batch:list[tuple[int,str]] = []    # no dict: SymInts are not hashable
@@ -544,7 +553,7 @@ def mask_of_options(q:Tensor, k:Tensor, *, mask:Tensor|AttentionMask|None=None, 
     Args:
         q: Queries (..., L, E)
         k: Keys (..., S, E)
-        mask: Bool (True = may attend), broadcastable to (..., L, S)
+        mask: Bool (..., L, S), True = may attend, or an AttentionMask
         causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open
         q_pos: Positions of queries, (L,) or (B, L); None means S-L to S-1
@@ -580,11 +589,11 @@ def _mask_mod(mask:AttentionMask, b:Tensor, h:Tensor, i:Tensor, j:Tensor)->Tenso
         "Return an entry of a tensor that may lack leading dimensions, or have one for all"
         for n,x in zip(t.shape, index[len(index)-t.dim():]): t = t[x if n > 1 else 0]
         return t
-    q_pos = i+(mask.S-mask.L) if mask.q_pos is None else pick(mask.q_pos, b, i).long()
-    k_pos = j if mask.k_pos is None else pick(mask.k_pos, b, j).long()
+    q_pos = i+(mask.S-mask.L) if mask.q_pos is None else pick(mask.q_pos, b, i)
+    k_pos = j if mask.k_pos is None else pick(mask.k_pos, b, j)
     allow = visible(q_pos, k_pos, window=mask.window_bounds())
     if mask.q_doc is not None and mask.k_doc is not None:
-        q_doc,k_doc = pick(mask.q_doc, b, i).long(),pick(mask.k_doc, b, j).long()
+        q_doc,k_doc = pick(mask.q_doc, b, i),pick(mask.k_doc, b, j)
         table = mask.doc_table
         allow = allow & (q_doc == k_doc if table is None else pick(table, b, h, q_doc, k_doc))
     if mask.rule is not None: allow = allow & mask.rule(q_pos, k_pos)

@@ -152,11 +152,11 @@ def _eager_backward(grad_out:Tensor, grad_lse:Tensor|None, q:Tensor, k:Tensor, v
     "Return the gradients of queries, keys, values and bias of one block"
     q,k,v = (t.detach().requires_grad_() for t in (q,k,v))
     bias = None if bias is None else bias.detach().requires_grad_()
-    with torch.enable_grad():
+    with torch.enable_grad(), without_autocast(q.device):    # as the forward pass was
         out,lse = _eager_forward(q, k, v, bias, additive_mask, scale, softcap)
-    grad_lse = torch.zeros_like(lse) if grad_lse is None else grad_lse
-    inputs = [t for t in (q,k,v,bias) if t is not None]
-    return torch.autograd.grad((out,lse), inputs, (grad_out.to(out.dtype),grad_lse))
+        grad_lse = torch.zeros_like(lse) if grad_lse is None else grad_lse
+        inputs = [t for t in (q,k,v,bias) if t is not None]
+        return torch.autograd.grad((out,lse), inputs, (grad_out.to(out.dtype),grad_lse))
 
 # %% ../../nbs/kernels/blocks.ipynb #085f73ea
 @dataclass(frozen=True)
@@ -336,12 +336,13 @@ def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|N
     make an L x S tensor, for dropout and in a transform such as `torch.vmap`, it raises a
     `NotImplementedError`. It makes one only with five or more dimensions and a mask of more than
     causal and window. No double backward. Under `torch.compile` it is a graph break.
+    A `TypeError` or `ValueError` names the argument that does not fit.
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool (True = may attend), broadcastable to (..., L, S)
+        mask: Bool (..., L, S), True = may attend, or an AttentionMask
         bias: Added to the scores, broadcastable to them
         causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open
@@ -363,5 +364,5 @@ def flash_attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|N
         raise NotImplementedError("flash_attention cannot run in a transform such as vmap: "
                                   "attention_lse can")
     compute:Any = torch.compiler.disable(dispatch_lse) if is_compiling() else dispatch_lse
-    out,lse = without_autocast(compute, call)
+    with without_autocast(q.device): out,lse = compute(call)
     return out, lse

@@ -159,7 +159,8 @@ def dispatch(call:AttentionCall, kernel:str|None=None)->Tensor:
     Returns:
         Output (..., L, Ev)
     """
-    return without_autocast(_choose_kernel(call, kernel).compute, call)
+    compute = _choose_kernel(call, kernel).compute
+    with without_autocast(call.q.device): return compute(call)
 
 @explained('function')
 def scaled_dot_product_attention(
@@ -170,13 +171,14 @@ def scaled_dot_product_attention(
     """Compute the output of `attention` by the fastest kernel that can express the options
 
     `causal` is aligned bottom-right; torch's `is_causal` is aligned top-left. A query that may
-    attend to no key gets 0. `NotImplementedError` if `kernel` cannot compute the call.
+    attend to no key gets 0. `NotImplementedError` if `kernel` cannot compute the call; a
+    `TypeError` or `ValueError` names the argument that does not fit.
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool (True = may attend), broadcastable to (..., L, S)
+        mask: Bool (..., L, S), True = may attend, or an AttentionMask
         bias: Added to the scores, broadcastable to them
         causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open
@@ -234,7 +236,8 @@ def attention_lse(q:Tensor, k:Tensor, v:Tensor,
     Returns:
         Output (..., L, Ev), log-sum-exp (..., L) in float32 or wider
     """
-    return without_autocast(dispatch_lse, check_attention(q, k, v, **options))
+    call = check_attention(q, k, v, **options)
+    with without_autocast(q.device): return dispatch_lse(call)
 
 # %% ../../nbs/kernels/dispatch.ipynb #e381e1ec
 def merge_attention(*parts:tuple[Tensor,Tensor], dtype:torch.dtype|None=None)->tuple[Tensor,Tensor]:

@@ -9,14 +9,14 @@ __all__ = ['AttentionOptions']
 
 # %% ../../nbs/kernels/options.ipynb #5d1e7a13
 import math
-from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 from ..checks import (autocast_dtype, check_broadcast, check_integer_tensor,
-                                 check_number, checked_window, explain, wide_dtype)
+                                 check_number, checked_flag, checked_window, explain, wide_dtype)
 from .positions import Window
 from .attention_mask import AttentionMask, mask_of_options
 
@@ -31,7 +31,8 @@ class AttentionOptions(TypedDict, total=False):
     causal:bool
     # (left, right): a query at position p sees keys from p-left to p+right; None leaves a side open
     window:Window|None
-    # Positions of queries, integers (L,) or (B, L); None: the last query is at the last key
+    # Positions of queries for causal and window, which an AttentionMask has itself: integers (L,)
+    # or (B, L); None: the last query is at the last key
     q_pos:Tensor|None
     # Positions of keys, integers (S,) or (B, S); None means 0 to S-1
     k_pos:Tensor|None
@@ -101,7 +102,7 @@ def check_mask_and_bias(shape:tuple[int,...], dtype:torch.dtype, device:torch.de
         shape: The shape of the scores, (..., L, S)
         dtype: Of queries
         device: Where they are
-        mask: Bool (True = may attend), broadcastable to (..., L, S)
+        mask: Bool (..., L, S), True = may attend, or an AttentionMask
         bias: Broadcastable to the scores
     """
     if isinstance(mask, AttentionMask): mask.check_fits(shape, device)
@@ -194,7 +195,8 @@ def _combined_mask(q:Tensor, k:Tensor, options:AttentionOptions)->AttentionMask|
     mask,window,causal = options.get('mask'),options.get('window'),options.get('causal', False)
     q_pos,k_pos = options.get('q_pos'),options.get('k_pos')
     # a single query at the end of the keys sees all of them
-    if causal and mask is window is q_pos is k_pos is None and q.shape[-2] == 1: return None
+    others = mask,window,q_pos,k_pos
+    if causal and all(o is None for o in others) and q.shape[-2] == 1: return None
     mask = mask_of_options(q, k, mask=mask, causal=causal, window=window, q_pos=q_pos, k_pos=k_pos)
     return None if mask is None or mask.hides_nothing() else mask
 
@@ -240,8 +242,7 @@ def check_attention(q:Tensor, k:Tensor, v:Tensor,
     mask,bias = get('mask'),get('bias')
     if mask is not None or bias is not None:
         check_mask_and_bias((*q.shape[:-1],k.shape[-2]), q.dtype, q.device, mask=mask, bias=bias)
-    if not isinstance(causal := get('causal', False), bool):
-        raise TypeError(f"causal must be True or False, got {causal!r}")
+    checked_flag('causal', get('causal', False))
     if (window := get('window')) is not None: checked_window(window)
     if (q_pos := get('q_pos')) is not None: check_positions(q, 'q_pos', q_pos, q.shape[-2])
     if (k_pos := get('k_pos')) is not None: check_positions(q, 'k_pos', k_pos, k.shape[-2])
@@ -254,18 +255,11 @@ def check_attention(q:Tensor, k:Tensor, v:Tensor,
     return unchecked_call(q, k, v, **options)
 
 # %% ../../nbs/kernels/options.ipynb #b56b78fa
-_R = TypeVar('_R')
-
-def without_autocast(function:Callable[[AttentionCall],_R], call:AttentionCall)->_R:
-    """Return `function(call)`, computed with autocast off
+def without_autocast(device:torch.device)->AbstractContextManager[Any]:
+    """Return a context in which autocast is off
 
     Args:
-        function: Computes attention
-        call: A validated call
-
-    Returns:
-        What `function` returns
+        device: Where something is computed
     """
-    device = call.q.device
-    if autocast_dtype(device) is None: return function(call)
-    with torch.autocast(device.type, enabled=False): return function(call)
+    if autocast_dtype(device) is None: return nullcontext()
+    return torch.autocast(device.type, enabled=False)

@@ -120,7 +120,7 @@ def _key_ranges(L:int, S:int, window:Window, *, positions:_Pair|None, documents:
     "Sort keys by document and position; find the range of them that each query may attend to"
     tensors = *(positions or ()), *(documents or ())
     batch = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
-    def batched(t:Tensor)->Tensor: return t.long().expand(*batch, -1).contiguous()
+    def batched(t:Tensor)->Tensor: return t.expand(*batch, -1).contiguous()
     if positions is None:
         q_pos = batched(torch.arange(S-L, S, device=device))
         sorted_index = batched(torch.arange(S, device=device))
@@ -215,7 +215,6 @@ def blocks_of_table(table:Tensor, documents:_Pair, q_block:int, k_block:int)->Te
     sums = F.pad(sums, (1,0,1,0))    # (..., M+1, N+1)
     def bounds(ids:Tensor, n:int, max_id:int)->_Pair:
         "Return the smallest id of each block of n, and one past the largest"
-        ids = ids.long()
         return _split(ids, n, max_id).amin(-1), _split(ids, n, -1).amax(-1)+1
     q_doc,k_doc = documents
     top,bottom = bounds(q_doc, q_block, sums.shape[-2])

@@ -122,7 +122,7 @@ def reference(call:AttentionCall)->tuple[Tensor,Tensor]:
     Returns:
         Output and the weights used
     """
-    return without_autocast(_formula, call)
+    with without_autocast(call.q.device): return _formula(call)
 
 @explained('function')
 def attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|None=None,
@@ -133,12 +133,13 @@ def attention(q:Tensor, k:Tensor, v:Tensor, *, mask:Tensor|AttentionMask|None=No
     """Average `v` by a softmax of query-key scores (Vaswani et al. 2017, arXiv:1706.03762)
 
     A query that may attend to no key gets output 0 and weights 0, with gradient 0.
+    A `TypeError` or `ValueError` names the argument that does not fit.
 
     Args:
         q: Queries, (..., L, E); with four or more dimensions, dimension -3 counts the heads
         k: Keys, (..., S, E); may have fewer heads than `q`, a divisor
         v: Values, (..., S, Ev), with the heads of `k`
-        mask: Bool (True = may attend), broadcastable to (..., L, S)
+        mask: Bool (..., L, S), True = may attend, or an AttentionMask
         bias: Added to the scores, broadcastable to them
         causal: Mask keys after the query's own position
         window: (left, right) of the query; None leaves a side open

@@ -20,14 +20,15 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from ..checks import Attended, check_number, checked_window, wide_dtype
+from ..checks import (Attended, check_number, checked_fraction, checked_window,
+                                 wide_dtype)
 from ..kernels.dispatch import KERNELS, dispatch, sdpa, why_not_sdpa
 from ..kernels.flex import flex
 from ..kernels.reference import reference
 from ..kernels.options import (AttentionCall, AttentionOptions, unchecked_call,
                                           check_mask_and_bias)
 from ..kernels.positions import Window
-from ..kernels.attention_mask import AttentionMask
+from ..kernels.attention_mask import AttentionMask, squeeze_heads
 
 # %% ../../nbs/layers/base.ipynb #0e2bf0a1
 class AttentionFunction(Protocol):
@@ -275,8 +276,7 @@ def check_layer(*, dropout:float, out_dropout:float, window:tuple[int|None,int|N
         scale: Finite, or None
     """
     for name,p in dict(dropout=dropout, out_dropout=out_dropout).items():
-        check_number(name, p, torch.float32)
-        if not 0 <= p <= 1: raise ValueError(f"{name} must be from 0 to 1, got {p}")
+        checked_fraction(name, p)
     checked_window(window)
     if softcap is not None: check_number('softcap', softcap, torch.float64, positive=True)
     if scale is not None: check_number('scale', scale, torch.float64)
@@ -433,6 +433,7 @@ class AttentionLayer(nn.Module):
         Returns:
             A handle; `handle.remove()` removes the hook
         """
+        if not callable(hook): raise TypeError(f"hook must be a function, got {hook!r}")
         handle = RemovableHandle(self._attention_hooks)
         self._attention_hooks[handle.id] = hook
         if prepend: self._attention_hooks.move_to_end(handle.id, last=False)
@@ -507,6 +508,8 @@ class AttentionLayer(nn.Module):
             resolved = self._resolve()
             assert resolved.function is not None    # `attend` is a function
             passed = self._options_to_pass(resolved, q.shape[-2], k.shape[-2], options)
+            if isinstance(mask := passed.get('mask'), Tensor):
+                passed['mask'] = squeeze_heads(mask, q.dim())    # of an AttentionMask
             out = checked_output(resolved.name, resolved.function(q, k, v, **passed), q, k, v,
                                  need_weights)
         if len(self._attention_hooks):    # torch.compile guards on the length, not on truthiness

@@ -349,7 +349,7 @@ def _select_key_columns(options:dict[str,Any], columns:Tensor|slice)->dict[str,A
             # in the order of slots an index says nothing of a position: causal and window go, which
             # hide nothing there, see `_sees_all_slots`
             is_kept = isinstance(columns, slice) or x.q_pos is not None or x.k_pos is not None
-            return (x if is_kept else replace(x, causal=False, window=None)).part(k=columns)
+            return (x if is_kept else replace(x, causal=False, window=None)).select(k=columns)
         if name not in ('mask','bias','k_pos') or x is None: return x
         return x[...,columns] if x.dim() and (x.shape[-1] > 1 or name == 'k_pos') else x
     return {name: select(name, x) for name,x in options.items()}
@@ -439,7 +439,7 @@ class SlidingKVCache(KVCache):
         combined = AttentionMask(L, self._length+L, **masking)
         if mask is not None: combined = combined & mask
         if not has_values(*(t for _,t in named_tensors(combined))): return
-        dropped = combined.part(k=slice(0, n_dropped))
+        dropped = combined.select(k=slice(0, n_dropped))
         if not dropped.blocks(128, 128).any(): return
         for start in range(0, L, 128):
             tile = dropped.tile(slice(start, start+128), slice(None))

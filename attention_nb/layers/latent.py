@@ -116,7 +116,7 @@ def _mask_for_heads(mask:AttentionMask, H:int)->AttentionMask:
     rows = torch.arange(mask.L).repeat_interleave(H)
     for t in (mask.q_pos, mask.q_doc, mask.mask):
         if isinstance(t, Tensor): rows = rows.to(t.device)
-    repeated = replace(mask, mask=None, parts=()).part(q=rows)
+    repeated = replace(mask, mask=None, parts=()).select(q=rows)
     if mask.doc_table is not None and mask.doc_table.dim() == 4 and repeated.q_doc is not None:
         # a block table that differs by head: document m of head h becomes document m*H + h
         table = mask.doc_table.expand(-1, H, -1, -1).transpose(1, 2).flatten(1, 2)[:,None]

@@ -9,7 +9,6 @@ __all__ = ['linear_attention', 'gated_delta_rule', 'StateCache', 'LinearAttentio
 
 # %% ../../nbs/layers/linear.ipynb #3a64569e
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 import torch
@@ -19,6 +18,7 @@ from ..checks import (check_float_tensor, check_integer_tensor, check_number,
                                  check_sizes, checked_flag, checked_integer, checked_rows,
                                  explained, has_values,
                                  wide_dtype)
+from ..kernels.options import without_autocast
 from .few_rows import Linear
 from .multihead import computed_dtype, merge_heads, split_heads, weight_like
 
@@ -58,9 +58,7 @@ def _by_chunks(q:Tensor, k:Tensor, v:Tensor, beta:Tensor|None, log_decay:Tensor|
     if state is None: state = v.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1])
     if size is None: size = 64 if log_decay.shape[-1] == 1 else 16
     outs,state = [v[...,:0,:]],state.to(wide)
-    kind = q.device.type
-    with (torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind)
-          else nullcontext()):
+    with without_autocast(q.device):
         for start in range(0, q.shape[-2], size):
             part = slice(start, start+size)
             out,state = _chunk(q[...,part,:], k[...,part,:], v[...,part,:],

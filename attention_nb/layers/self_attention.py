@@ -10,7 +10,7 @@ __all__ = ['SelfAttention']
 # %% ../../nbs/layers/self_attention.ipynb #5e1fa004
 from typing import TYPE_CHECKING, Any, Literal, overload
 from torch import Tensor, nn
-from ..checks import Attended, check_sizes, explained
+from ..checks import Attended, check_sizes, checked_flag, explained
 from .base import AttentionLayer, one_head_mask
 from ..kernels.options import check_mask_and_bias
 from ..kernels.attention_mask import AttentionMask
@@ -33,6 +33,7 @@ class SelfAttention(AttentionLayer):
     def __init__(self, d_in:int, d_k:int, d_v:int|None=None, *, bias:bool=False):
         super().__init__()
         d_v = d_k if d_v is None else d_v
+        checked_flag('bias', bias)
         check_sizes(d_in=d_in, d_k=d_k, d_v=d_v)
         self.q_proj = nn.Linear(d_in, d_k, bias)
         self.k_proj = nn.Linear(d_in, d_k, bias)
@@ -56,6 +57,8 @@ class SelfAttention(AttentionLayer):
         if not isinstance(x, Tensor): raise TypeError(f"x must be a tensor, got {type(x).__name__}")
         if x.dim() < 2 or x.shape[-1] != d_in:
             raise ValueError(f"x must be (..., L, {d_in}), got {tuple(x.shape)}")
+        checked_flag('causal', causal)
+        checked_flag('need_weights', need_weights)
         mask = one_head_mask(mask, x)
         check_mask_and_bias((*x.shape[:-1],x.shape[-2]), x.dtype, x.device, mask=mask, bias=None)
         q,k,v = self.q_proj(x),self.k_proj(x),self.v_proj(x)

@@ -18,6 +18,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 from ..checks import checked_integer, explain, explained
+from ..kernels.options import without_autocast
 from ..layers.cache import KVCache, ModelCache
 from .batch_cache import PrefixCache, SlotBuffer
 from .decoding import (DecodingLoop, StoppingCriteria, evaluation_mode,
@@ -120,8 +121,8 @@ class Batcher:
         Returns:
             Whether any request is left
         """
-        device = self._layers[0].buffers[0].device.type
-        with self.lock, torch.inference_mode(), torch.autocast(device, enabled=False):
+        device = self._layers[0].buffers[0].device
+        with self.lock, torch.inference_mode(), without_autocast(device):
             self._remove_closed()
             self._check_model()
             self._choose_tokens()    # where an interrupted step has left scores
@@ -268,7 +269,7 @@ def _layer_caches(model:GenerativeModel)->list[KVCache]:
         raise NotImplementedError("model must be a Transformer of kind 'decoder', got a "
                                   f"{type(model).__name__} of kind {kind!r}")
     device = next(chain(model.parameters(), model.buffers())).device
-    with torch.autocast(device.type, enabled=False):
+    with without_autocast(device):
         layers:list[Any] = model.new_cache(1, 1).self_attn
     for i,c in enumerate(layers):
         if not isinstance(c, KVCache) or not c.dtype.is_floating_point:

@@ -24,7 +24,7 @@ def pieces(q, k, v, *, mask=None, bias=None, q_pos=None, k_pos=None, sinks=None,
     q_pos = torch.arange(L)+S-L if q_pos is None else q_pos
     k_pos = torch.arange(S) if k_pos is None else k_pos
     def cut(t, s):
-        if isinstance(t, AttentionMask): return t.part(k=s)
+        if isinstance(t, AttentionMask): return t.select(k=s)
         return t if t is None or t.dim() == 0 or t.shape[-1] == 1 else t[..., s]
     parts = [attention_lse(q, k[..., s, :], v[..., s, :], mask=cut(mask, s), bias=cut(bias, s),
                            q_pos=q_pos, k_pos=k_pos[..., s], **kw)
