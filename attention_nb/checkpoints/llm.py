@@ -17,11 +17,11 @@ from torch import Tensor
 from .pretrained import load_pretrained
 from .source import Source, open_source
 from .tokenizers import load_tokenizer
-from ..checks import explained
+from ..checks import explain, explained
 from ..layers.base import AnyAttentionFunction
 from ..layers.quantized import QuantizedWeight
-from ..models.generation import stream
-from ..models.generation_options import GenerateKwargs, StreamKwargs
+from ..models.generation import generate_rows, stream
+from ..models.generation_options import TextKwargs, TextStreamKwargs
 from ..models.transformer import Transformer
 from ..text.vocabulary import Tokenizer, checked_texts, pad_rows
 
@@ -29,8 +29,9 @@ from ..text.vocabulary import Tokenizer, checked_texts, pad_rows
 Messages = Sequence[Mapping[str,Any]]    # [{'role': 'user', 'content': 'Hello'}, ...]
 
 def _is_conversation(prompt:object)->bool:
-    return (isinstance(prompt, Sequence) and not isinstance(prompt, str) and len(prompt) > 0
-            and all(isinstance(m, Mapping) for m in prompt))
+    "Whether it is one: a text, a list of messages, or what is neither and will be refused"
+    if isinstance(prompt, str) or not isinstance(prompt, Sequence): return True
+    return len(prompt) > 0 and all(isinstance(m, Mapping) for m in prompt)
 
 class LLM:
     """A language model with its tokenizer and chat template
@@ -80,12 +81,12 @@ class LLM:
 
     @overload
     def generate(self, prompt:str, max_new_tokens:int=200,
-                 **options:Unpack[GenerateKwargs])->str: ...
+                 **options:Unpack[TextKwargs])->str: ...
     @overload
     def generate(self, prompt:list[str]|tuple[str,...], max_new_tokens:int=200,
-                 **options:Unpack[GenerateKwargs])->list[str]: ...
+                 **options:Unpack[TextKwargs])->list[str]: ...
     def generate(self, prompt:str|Sequence[str], max_new_tokens:int=200,
-                 **options:Unpack[GenerateKwargs])->str|list[str]:
+                 **options:Unpack[TextKwargs])->str|list[str]:
         """Continue a text, or several in one batch
 
         Args:
@@ -96,6 +97,7 @@ class LLM:
         Returns:
             The new text, without the prompt; a list for several prompts
         """
+        explain(self.generate, 'generate', (prompt, max_new_tokens), options)
         is_one = isinstance(prompt, str)
         rows = [self._encode(text) for text in ([prompt] if is_one else checked_texts(prompt))]
         texts = self._generate(rows, max_new_tokens, options)
@@ -103,12 +105,12 @@ class LLM:
 
     @overload
     def chat(self, messages:str|Messages, max_new_tokens:int=200,
-             **options:Unpack[GenerateKwargs])->str: ...
+             **options:Unpack[TextKwargs])->str: ...
     @overload
     def chat(self, messages:list[str]|list[Messages], max_new_tokens:int=200,
-             **options:Unpack[GenerateKwargs])->list[str]: ...
+             **options:Unpack[TextKwargs])->list[str]: ...
     def chat(self, messages:str|Messages|Sequence[str|Messages], max_new_tokens:int=200,
-             **options:Unpack[GenerateKwargs])->str|list[str]:
+             **options:Unpack[TextKwargs])->str|list[str]:
         """Answer a question or the last message of a conversation
 
         Args:
@@ -119,13 +121,14 @@ class LLM:
         Returns:
             The answer; a list for several questions or conversations
         """
-        is_one = isinstance(messages, str) or _is_conversation(messages)
+        explain(self.chat, 'generate', (messages, max_new_tokens), options)
+        is_one = _is_conversation(messages)
         rows = [self._encode_chat(m) for m in cast(Any, [messages] if is_one else messages)]
         texts = self._generate(rows, max_new_tokens, options)
         return texts[0] if is_one else texts
 
     def stream(self, prompt:str|Messages, max_new_tokens:int=200,
-               **options:Unpack[StreamKwargs])->Iterator[str]:
+               **options:Unpack[TextStreamKwargs])->Iterator[str]:
         """Yield the new text piece by piece, as soon as it is known
 
         Args:
@@ -136,6 +139,7 @@ class LLM:
         Returns:
             Joined, the pieces are what `generate` or `chat` returns
         """
+        explain(self.stream, 'generate', (prompt, max_new_tokens), options)
         ids = self._encode(prompt) if isinstance(prompt, str) else self._encode_chat(prompt)
         return stream(self.model, self._batch([ids])[0], max_new_tokens, tokenizer=self.tokenizer,
                       **options)
@@ -160,8 +164,7 @@ class LLM:
         "Return the new text of each row, or its `num_return_sequences` texts"
         if not rows: return []
         ids,mask = self._batch(rows)
-        out = self.model.generate(ids, n, mask=mask, tokenizer=self.tokenizer, **options)
-        n_prompt = ids.shape[1] if self.model.cfg.kind == 'decoder' else 1
-        texts = [self.tokenizer.decode(row) for row in out[:,n_prompt:].tolist()]
+        new = generate_rows(self.model, ids, n, mask=mask, tokenizer=self.tokenizer, **options)
+        texts = [self.tokenizer.decode(row) for row in new]
         k = options.get('num_return_sequences', 1)
         return texts if k == 1 else [texts[i:i+k] for i in range(0, len(texts), k)]

@@ -92,6 +92,7 @@ def search_beams(loop:DecodingLoop)->tuple[Tensor,Tensor]:
         state.append(token.gather(1, chosen).flatten())
         token_scores = scores[rows,chosen].flatten(0, 1)
         if step < new and not finished.update_open(running[:,0], step): break
+    loop.lengths = finished.lengths[:,:o.num_return_sequences].flatten()
     return _padded_results(finished)
 
 def _padded_results(finished:_FinishedBeams)->tuple[Tensor,Tensor]:

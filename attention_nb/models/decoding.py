@@ -181,11 +181,13 @@ class StoppingCriteria:
             self.texts = [TextStream(tokenizer, after=p, skip_special=False) for p in prompts]
         self.tails:list[str] = ['']*len(self.texts)
         self.done:Tensor = torch.zeros(len(prompts), dtype=torch.bool, device=device)
+        self.lengths:Tensor = self.done.long()    # new tokens of each row, its end included
         self.is_active:bool = bool(len(self.eos) or stop)    # False: no row ever finishes
 
     def update(self, new:Tensor)->bool:
         "Update `done` by all new tokens (B, n); return whether every row is finished"
         column = new[:,-1]
+        self.lengths = self.lengths + ~self.done
         self.done = self.done | (column[:,None] == self.eos).any(1)
         for s in self.sequences:
             if new.shape[1] >= len(s): self.done |= (new[:,new.shape[1]-len(s):] == s).all(1)
@@ -216,6 +218,7 @@ class DecodingLoop:
         self.autocast_dtype:torch.dtype|None = autocast_dtype(options.prompt.device)
         # (B * num_return_sequences,) each
         self.scores:list[Tensor]|None = [] if options.return_scores else None
+        self.lengths:Tensor|None = None    # new tokens of each row, (B * num_return_sequences,)
         self._group = _process_group(options.model) if options.do_sample else None
 
     def precision(self)->AbstractContextManager[Any]:
@@ -281,6 +284,7 @@ class DecodingLoop:
             n = state.n
             with torch.inference_mode(), self.precision(): is_finished = self.step(state, criteria)
             for i in range(n, state.n): yield state.tokens[:,i].clone()
+        if criteria.is_active: self.lengths = criteria.lengths
 
     def step(self, state:DecodingState, criteria:StoppingCriteria)->bool:
         "Run the model and append a token to each row; return whether all rows are finished"

@@ -88,6 +88,16 @@ def _crop_on_error(cache:ModelCache)->Generator[None]:
 def _run_loop(loop:DecodingLoop)->tuple[Tensor,Tensor]:
     "Return prompts and new tokens (B * k, L + new), and the log-probabilities (B * k, new)"
     o = loop.options
+    if o.n_beams > 1 and o.max_new_tokens:
+        with torch.inference_mode(), loop.precision(): beams,beam_scores = search_beams(loop)
+        # copies made outside of inference mode may be trained on
+        return beams.clone(),beam_scores.clone()
+    with nullcontext() if o.cache is None else _crop_on_error(o.cache):
+        return _collect_columns(loop)
+
+def _collect_columns(loop:DecodingLoop)->tuple[Tensor,Tensor]:
+    "Run the loop, and join its columns as `_run_loop` returns them"
+    o = loop.options
     columns = [o.prompt.repeat_interleave(o.num_return_sequences, 0)]
     for column in with_progress(loop.new_tokens(), o.max_new_tokens, o.progress):
         if o.stream is not None: o.stream(column.clone())    # a copy, which may be written into
@@ -95,6 +105,15 @@ def _run_loop(loop:DecodingLoop)->tuple[Tensor,Tensor]:
     scores = columns[0].new_zeros(len(columns[0]), 0, dtype=torch.float32)
     if loop.scores: scores = torch.stack(loop.scores, 1)
     return torch.cat(columns, 1), scores
+
+# %% ../../nbs/models/generation.ipynb #f7df1fbb
+def generate_rows(model:GenerativeModel, ids:Tensor, max_new_tokens:int,
+                  **options:Unpack[GenerateKwargs])->list[list[int]]:
+    "Return the new tokens of each row as `generate` chooses them, without padding behind its end"
+    o = validate_options(model, ids, max_new_tokens, **options)
+    loop = _decoding_loop(o)
+    rows = _run_loop(loop)[0][:,o.prompt.shape[1]:].tolist()
+    return rows if loop.lengths is None else [r[:n] for r,n in zip(rows, loop.lengths.tolist())]
 
 # %% ../../nbs/models/generation.ipynb #3f0c7a51
 @overload
@@ -164,12 +183,5 @@ def generate(model:GenerativeModel, ids:Tensor, max_new_tokens:int, *, return_sc
         (B * num_return_sequences, L + new), the prompt included
     """
     o = validate_options(model, ids, max_new_tokens, return_scores=return_scores, **options)
-    loop = _decoding_loop(o)
-    if o.n_beams > 1 and o.max_new_tokens:
-        with torch.inference_mode(), loop.precision(): beams,beam_scores = search_beams(loop)
-        # copies made outside of inference mode may be trained on
-        out,scores = beams.clone(),beam_scores.clone()
-    else:
-        with nullcontext() if o.cache is None else _crop_on_error(o.cache):
-            out,scores = _run_loop(loop)
+    out,scores = _run_loop(_decoding_loop(o))
     return (out,scores) if return_scores else out

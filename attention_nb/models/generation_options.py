@@ -74,26 +74,32 @@ class RequestKwargs(TypedDict, total=False):
     generator:torch.Generator|None
     seed:int|None
 
-class StreamKwargs(RequestKwargs, total=False):
-    "Keyword arguments that `generate` and `stream` take"
-    mask:Tensor|None
-    decoder_ids:Tensor|None
+class TextStreamKwargs(RequestKwargs, total=False):
+    "Keyword arguments that `LLM.stream` takes too"
     pad_id:int|None
-    cache:ModelCache|None
     compiled:bool
     draft:GenerativeModel|None
     draft_tokens:int|None
     draft_layers:int|None
 
-class GenerateKwargs(StreamKwargs, total=False):
-    "Keyword arguments that `generate` takes"
-    tokenizer:Tokenizer|None
+class TextKwargs(TextStreamKwargs, total=False):
+    "Keyword arguments that `LLM.generate` and `LLM.chat` take"
     num_return_sequences:int
     n_beams:int
     length_penalty:float
     early_stopping:bool|Literal['never']
     stream:Callable[[Tensor],object]|None
     progress:bool
+
+class StreamKwargs(TextStreamKwargs, total=False):
+    "Keyword arguments that `stream` takes"
+    mask:Tensor|None
+    decoder_ids:Tensor|None
+    cache:ModelCache|None
+
+class GenerateKwargs(StreamKwargs, TextKwargs, total=False):
+    "Keyword arguments that `generate` takes"
+    tokenizer:Tokenizer|None
 
 # %% ../../nbs/models/generation_options.ipynb #a1c40d41
 _filters = 'temperature','top_k','top_p','min_p'

@@ -112,7 +112,7 @@ class Embeddings(nn.Module):
 
 # %% ../../nbs/text/embedding.ipynb #2915a25b
 def plane(table:Tensor)->tuple[Tensor,Tensor]:
-    """Points on the plane along which the rows of `table` spread most
+    """Project the rows of `table` onto the plane along which they spread most
 
     Args:
         table: Vectors, (n, D)
@@ -120,8 +120,9 @@ def plane(table:Tensor)->tuple[Tensor,Tensor]:
     Returns:
         Points, (n, 2), and the share of the spread that they show
     """
-    if table.dim() != 2 or table.shape[1] < 2:
-        raise ValueError(f"table must be (n, D), D at least 2, got {tuple(table.shape)}")
+    check_float_tensor('table', table)
+    if table.dim() != 2 or min(table.shape) < 2:
+        raise ValueError(f"table must be (n, D), both at least 2, got {tuple(table.shape)}")
     table = table - table.mean(0)
     _,S,Vt = torch.linalg.svd(table, full_matrices=False)         # the rows of Vt are directions
     Vt = Vt[:2]

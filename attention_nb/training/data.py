@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 import torch
 from torch import Tensor
-from ..checks import checked_integer
+from ..checks import check_integer_tensor, check_real, checked_integer
 
 # %% ../../nbs/training/data.ipynb #2fccaecf
 _endings = '.txt', '.md'
@@ -46,6 +46,15 @@ def read_texts(paths:Iterable[str|Path])->dict[Path,str]:
     return texts
 
 # %% ../../nbs/training/data.ipynb #936cead6
+def _checked_text(n:int, text:Sequence[int]|Tensor)->Tensor:
+    "Return the ids of text n as int64 (L,)"
+    ids = text if isinstance(text, str) else torch.as_tensor(text)
+    if isinstance(ids, Tensor) and not ids.numel(): ids = ids.long()    # torch makes [] floats
+    check_integer_tensor(f'texts[{n}]', ids)
+    if ids.dim() != 1 or (ids < 0).any():
+        raise ValueError(f"texts[{n}] must be token ids (L,) from 0 up, got {ids}")
+    return ids.long()
+
 class PackedTexts:
     """Pack texts into rows of equal length, and return the batch of any step
 
@@ -69,13 +78,14 @@ class PackedTexts:
         def token(name:str, i:int|None)->Tensor:
             return torch.tensor([] if i is None else [checked_integer(name, i)], dtype=torch.long)
         first,last = token('begin', end if begin is None else begin),token('end', end)
-        documents = [torch.cat([first, torch.as_tensor(t).long(), last]) for t in texts]
+        documents = [torch.cat([first, _checked_text(n, t), last]) for n,t in enumerate(texts)]
         numbers = [torch.full((len(d),), n) for n,d in enumerate(documents)]
         none = torch.empty(0, dtype=torch.long)
         self._set(torch.cat([none, *documents]), torch.cat([none, *numbers]), length, batch, seed)
 
     def _set(self, ids:Tensor, documents:Tensor, length:int, batch:int, seed:int)->None:
-        self.ids,self.documents,self.seed = ids,documents,seed
+        self.ids,self.documents = ids,documents
+        self.seed = checked_integer('seed', seed, min=None)
         self.length = checked_integer('length', length, min=1)
         self.batch = checked_integer('batch', batch, min=1)
         if len(ids) <= self.length:
@@ -93,6 +103,7 @@ class PackedTexts:
         Returns:
             The beginning and the end of the texts
         """
+        check_real('fraction', fraction)
         if not 0 < fraction < 1:
             raise ValueError(f"fraction must be between 0 and 1, got {fraction}")
         n = max(self.length+1, round(len(self.ids)*fraction))
@@ -136,6 +147,7 @@ class PackedTexts:
         Returns:
             Ids and documents, (B, L+1) each
         """
+        step = checked_integer('step', step)
         numbers = range(step*self.batch, (step+1)*self.batch)
         starts = [self._starts(n//self.rows)[n%self.rows] for n in numbers]
         return self._rows(torch.stack(starts))
@@ -149,5 +161,6 @@ class PackedTexts:
         Returns:
             Ids and documents, (B, L+1) each
         """
+        if max_rows is not None: max_rows = checked_integer('max_rows', max_rows, min=1)
         starts = torch.arange(0, len(self.ids)-self.length, self.length)[:max_rows]
         for some in starts.split(self.batch): yield self._rows(some)

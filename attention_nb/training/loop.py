@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from ..checks import checked_integer, wide_dtype
+from ..checks import check_integer_tensor, check_real, checked_integer, wide_dtype
 from ..layers.quantized import QuantizedWeight
 from ..models.blocks import Block, MixtureOfExperts
 from ..models.decoding import evaluation_mode
@@ -87,6 +87,7 @@ def shift_targets(batch:Batch)->Targets:
         raise ValueError(f"data must give ids (B, L+1), L at least 1, got {got}")
     inputs,targets = ids[:,:-1],ids[:,1:]
     if documents is None: return Targets(inputs, targets, None, targets.numel())
+    check_integer_tensor('documents', documents)
     if documents.shape != ids.shape:
         raise ValueError(f"documents must have the shape of ids {tuple(ids.shape)}, "
                          f"got {tuple(documents.shape)}")
@@ -177,27 +178,39 @@ def held_out_loss(model:nn.Module, batches:Iterable[Batch], strategy:Strategy|No
 # %% ../../nbs/training/loop.ipynb #ba1a4c02
 _Route = Callable[[Tensor],tuple[Tensor,Tensor]]
 
-def _counted_route(route:_Route, count:Tensor, rows:Tensor)->tuple[Tensor,Tensor]:
-    "Choose experts by `route`, and add the number of tokens of each to `count` (n,)"
+def _counted_route(route:_Route, counts:list[Tensor], rows:Tensor)->tuple[Tensor,Tensor]:
+    "Choose experts by `route`, and add the number of tokens of each to all `counts` (n,)"
     weights,chosen = route(rows)
     ids = chosen.flatten()
-    with torch.no_grad(): count.scatter_add_(0, ids, torch.ones_like(ids, dtype=count.dtype))
+    with torch.no_grad():
+        for count in counts: count.scatter_add_(0, ids, torch.ones_like(ids, dtype=count.dtype))
     return weights,chosen
+
+def _counts_of(m:MixtureOfExperts)->list[Tensor]:
+    "Return the counts that the layer adds to; several runs may count at the same time"
+    route:Any = m.route
+    if not isinstance(route, partial) or route.func is not _counted_route:
+        route = partial(_counted_route, route, list[Tensor]())
+        setattr(m, 'route', route)
+    return route.args[1]
 
 @contextlib.contextmanager
 def count_expert_tokens(model:nn.Module)->Generator[list[tuple[Tensor,Tensor]]]:
     "While the block runs, count the tokens of each expert: pairs of correction and count (n,)"
-    pairs,counted = list[tuple[Tensor,Tensor]](),list[MixtureOfExperts]()
+    pairs,counted = list[tuple[Tensor,Tensor]](),list[tuple[MixtureOfExperts,Tensor]]()
     for m in model.modules():
         if not isinstance(m, MixtureOfExperts) or m.correction is None: continue
         if not m.router.weight.requires_grad: continue    # nothing is to change its choice
         count = torch.zeros_like(m.correction, dtype=torch.float32)
         pairs.append((m.correction, count))
-        setattr(m, 'route', partial(_counted_route, m.route, count))
-        counted.append(m)
+        _counts_of(m).append(count)
+        counted.append((m, count))
     try: yield pairs
     finally:
-        for m in counted: delattr(m, 'route')
+        for m,count in counted:
+            counts = _counts_of(m)
+            counts[:] = [c for c in counts if c is not count]
+            if not counts: delattr(m, 'route')
 
 @torch.no_grad()
 def balance_experts(tokens_per_expert:Iterable[tuple[Tensor,Tensor]], rate:float,
@@ -228,6 +241,8 @@ class TrainStep:
     seconds:float
 
 # %% ../../nbs/training/loop.ipynb #0055e8b6
+_highest_lr = 'highest_lr'    # key of a group while its rate is scaled: the rate before
+
 @dataclass(frozen=True)
 class _StepOptions:
     "Hold the options of a training step"
@@ -247,8 +262,8 @@ def _one_step(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim
     start,device = time.perf_counter(),next(model.parameters()).device.type
     strategy = options.strategy
     factor = learning_rate(step, options.steps, lr=1., warmup=options.warmup, final=options.final)
-    # as torch's schedulers keep it, so that a run that is resumed knows it
-    for g in optimizer.param_groups: g['lr'] = g.setdefault('initial_lr', g['lr'])*factor
+    # kept in the group, so that a run that is resumed knows it
+    for g in optimizer.param_groups: g['lr'] = g.setdefault(_highest_lr, g['lr'])*factor
     for _,count in tokens_per_expert: count.zero_()
     first,n_batches = step*options.accumulate,options.accumulate
     batches = [shift_targets(data(first + i)) for i in range(n_batches)]
@@ -280,6 +295,9 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
           strategy:Strategy|None=None)->Iterator[TrainStep]:
     """Train on next tokens, and yield after every step
 
+    Raises a `ValueError` for settings that cannot be, and, when a step is asked for, a
+    `FloatingPointError` if its gradient is not finite.
+
     Args:
         model: Gives logits (B, L, N) for ids (B, L); changed in place
         data: Number of a batch, from 0 -> ids (B, L+1), or ids and documents
@@ -305,9 +323,13 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     settings:dict[str,Any] = dict(lr=lr, weight_decay=weight_decay, betas=betas)
     settings = {name: x for name,x in settings.items() if x is not None}
     for name,x in dict(settings, final=final, expert_bias_rate=expert_bias_rate).items():
-        if name != 'betas' and not 0 <= x < math.inf:
-            raise ValueError(f"{name} must be at least 0, got {x}")
-    if clip is not None and not clip > 0: raise ValueError(f"clip must be positive, got {clip}")
+        if name == 'betas': continue
+        check_real(name, x)
+        if not 0 <= x < math.inf:
+            raise ValueError(f"{name} must be at least 0 and finite, got {x}")
+    if clip is not None:
+        check_real('clip', clip)
+        if not clip > 0: raise ValueError(f"clip must be positive, got {clip}")
     quantized = any(isinstance(m, QuantizedWeight) for m in model.modules())
     if quantized and all(p.requires_grad for p in model.parameters()):
         raise ValueError("the model is quantized, and integers cannot be trained: call add_lora "
@@ -330,7 +352,7 @@ def _steps(model:nn.Module, data:Callable[[int],Batch], optimizer:torch.optim.Op
                 model.train()
                 yield _one_step(model, data, optimizer, tokens_per_expert, step, options)
         finally:    # groups have their own rates again, which may be changed before the next call
-            for g in optimizer.param_groups: g['lr'] = g.pop('initial_lr', g['lr'])
+            for g in optimizer.param_groups: g['lr'] = g.pop(_highest_lr, g['lr'])
 
 # %% ../../nbs/training/loop.ipynb #c4ec9002
 _M = TypeVar('_M', bound=nn.Module)
@@ -344,9 +366,13 @@ def checkpoint_activations(model:_M)->_M:
     Returns:
         The model
     """
-    for m in model.modules():
-        if isinstance(m, Block) and not isinstance(m.forward, partial):
-            setattr(m, 'forward', partial(_recomputed, m.forward))
+    blocks = [m for m in model.modules() if isinstance(m, Block)]
+    if not blocks:
+        raise ValueError(f"model must have blocks, as Transformer has, got {type(model).__name__}")
+    for m in blocks:
+        forward:Any = m.forward
+        if not isinstance(forward, partial) or forward.func is not _recomputed:
+            setattr(m, 'forward', partial(_recomputed, forward))
     return model
 
 def _recomputed(forward:Callable[..., Tensor], *args:Any, **options:Any)->Tensor:

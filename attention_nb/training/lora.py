@@ -19,10 +19,10 @@ from ..layers.quantized import QuantizedLinear
 
 # %% ../../nbs/training/lora.ipynb #7af9e90c
 class LoraLinear(nn.Module):
-    """A frozen linear layer and a low-rank change that is trained (Hu et al. 2022)
+    """A linear layer and a low-rank change that is trained (Hu et al. 2022)
 
     Args:
-        base: The layer, also a quantized one (QLoRA, Dettmers et al. 2023); it is frozen
+        base: The layer, also a quantized one (QLoRA, Dettmers et al. 2023); `add_lora` freezes it
         rank: Rank r of the change, at most the smaller side of the matrix
         alpha: The change is multiplied by alpha / r; None means r
     """
@@ -37,7 +37,7 @@ class LoraLinear(nn.Module):
         r = checked_integer('rank', rank, min=1)
         if r > min(N, K):
             raise ValueError(f"rank must be at most {min(N, K)} for a matrix ({N}, {K}), got {r}")
-        self.base = base.requires_grad_(False)
+        self.base = base
         self.lora_A = nn.Parameter(torch.empty(r, K).to(self.like))
         self.lora_B = nn.Parameter(torch.zeros(N, r).to(self.like))
         self.scale = 1. if alpha is None else checked_positive('alpha', alpha)/r
@@ -94,11 +94,11 @@ LORA_NAMES = ('q_proj', 'k_proj', 'v_proj', 'out_proj', 'q_down', 'q_up', 'kv_do
 
 # %% ../../nbs/training/lora.ipynb #96725f89
 @explained('lora')
-def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=LORA_NAMES)->_M:
+def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:str|tuple[str,...]=LORA_NAMES)->_M:
     """Freeze a model, and give its linear layers a low-rank change that can be trained
 
-    The model may be quantized (QLoRA). Raises a `ValueError` if it has LoRA layers already, or no
-    linear layer of these names.
+    The model may be quantized (QLoRA). Raises a `ValueError`, and changes nothing, if it has LoRA
+    layers already, no linear layer of these names, or one that is smaller than the rank.
 
     Args:
         model: Changed in place: frozen, but for the new parameters
@@ -111,6 +111,7 @@ def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=
     """
     if any(isinstance(m, LoraLinear) for m in model.modules()):
         raise ValueError("the model has LoRA layers already: merge_lora first")
+    if isinstance(names, str): names = (names,)
     layers = [(parent, name, m) for parent in model.modules() for name,m in parent.named_children()
               if name in names and isinstance(m, (nn.Linear,QuantizedLinear))]
     if not layers: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
@@ -118,10 +119,7 @@ def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:tuple[str,...]=
     trainable = {n for n,p in model.named_parameters() if p.requires_grad}
     changed = [(parent, name, LoraLinear(m, rank, alpha=alpha)) for parent,name,m in layers]
     model.requires_grad_(False)
-    for parent,name,lora in changed:
-        lora.lora_A.requires_grad_(True)
-        lora.lora_B.requires_grad_(True)
-        setattr(parent, name, lora)
+    for parent,name,lora in changed: setattr(parent, name, lora)
     setattr(model, _trainable, sorted(trainable))
     return model
 
