@@ -80,9 +80,9 @@ def _equal_tokens(tokens:Any, L:int)->Tensor:
 
 def _strings(name:str, strings:Any, n:int|None)->list[str]:
     "Return `n` strings of any iterable, as they are; raise an error for others"
-    if isinstance(strings, Iterable) and not isinstance(strings, str): strings = list(strings)
-    readable_tokens(strings, n, name)
-    return strings
+    each:Any = strings if isinstance(strings, str) or not np.iterable(strings) else [*strings]
+    readable_tokens(each, n, name)
+    return each
 
 def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     """Return the mean entropy of a query's weights
