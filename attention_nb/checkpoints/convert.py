@@ -386,7 +386,7 @@ def _resolve_tied_head(family:Family, cfg:TransformerConfig, source:Mapping[str,
     return (cfg if is_tied else replace(cfg, tied=False)), names
 
 # %% ../../nbs/checkpoints/convert.ipynb #ed59fba1
-def _cast(name:str, t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
+def cast_tensor(name:str, t:Tensor, dtype:torch.dtype|None, copy:bool)->Tensor:
     "Cast a tensor to `dtype`, if any, and return it contiguous, with memory of its own"
     new = t.detach() if dtype is None else t.detach().to(dtype)
     is_narrower = dtype is not None and torch.finfo(dtype).max < torch.finfo(t.dtype).max
@@ -427,7 +427,7 @@ def build_model(cfg:TransformerConfig, family:Family, source:Mapping[str,Tensor]
     cfg,names = _resolve_tied_head(family, cfg, source, names)
     model = _model_to_fill(family, cfg, source, names)
     for name,t in _plan_to_load(family, cfg, model, source, names).read(source):
-        _set_parameter(model, name, _cast(name, t, dtype, copy))
+        _set_parameter(model, name, cast_tensor(name, t, dtype, copy))
         if bits is not None: quantize_parameter(model, name, *bits)
     return model.eval()
 
@@ -451,7 +451,7 @@ def build_ours(cfg:TransformerConfig, source:Mapping[str,Tensor], *, dtype:torch
         is_buffer = leaf in module._buffers
         is_quantized = isinstance(module, QuantizedWeight) and is_buffer
         new_dtype = dtype if t.is_floating_point() and not is_quantized else None
-        t = _cast(name, t, new_dtype, copy=False)
+        t = cast_tensor(name, t, new_dtype, copy=False)
         if is_buffer: module._buffers[leaf] = t
         else: _set_parameter(model, name, t)
     for module in model.modules():

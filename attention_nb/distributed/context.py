@@ -141,6 +141,9 @@ def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,
                      attend:RingAttention|UlyssesAttention|None=None)->Transformer:
     """Divide texts over the processes of a mesh; gradients of parameters are summed over them
 
+    Raises a `NotImplementedError` for a model that needs a text in one piece, and a `ValueError`
+    if it divides its texts already or `attend` is of other processes.
+
     Args:
         model: A decoder or an encoder, the same on all
         mesh: One dimension of processes; or two with names, a ring and heads

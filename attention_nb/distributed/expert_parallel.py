@@ -8,6 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/distributed/expert_parallel.ht
 __all__ = ['expert_parallel']
 
 # %% ../../nbs/distributed/expert_parallel.ipynb #930187b8
+from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -27,11 +28,11 @@ class SplitExperts(MixtureOfExperts):
         nn.Module.__init__(self)    # it makes no parameters of its own
         self.cfg,self._mesh = whole.cfg,mesh
         self.router,self.correction = whole.router,whole.correction
-        self.experts = whole.experts
-        self.shared,self.shared_gate = whole.shared,whole.shared_gate
         first,n = self._own_experts()
-        for e in range(self.cfg.n):
-            if not first <= e < first+n: self.experts[e] = _RemoteExpert()
+        experts:Any = nn.ModuleList(m if first <= e < first+n else _RemoteExpert()
+                                    for e,m in enumerate(whole.experts))
+        self.experts = experts
+        self.shared,self.shared_gate = whole.shared,whole.shared_gate
         self.train(whole.training)
 
     @property
@@ -77,7 +78,7 @@ def expert_parallel(model:nn.Module, mesh:DeviceMesh)->nn.Module:
         mesh: One dimension of processes, each with tokens of its own
 
     Returns:
-        The same, with other mixtures, which keep this process's experts only
+        The model, its mixtures replaced; for a mixture, another one with the same parts
     """
     check_mesh(mesh)
     mixtures = [m for m in model.modules() if isinstance(m, MixtureOfExperts)]

@@ -17,6 +17,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
+from ..checks import checked_integer
 from ..kernels.dispatch import merge_attention, scaled_dot_product_attention
 from ..kernels.options import AttentionCall, AttentionOptions, check_attention
 from ..kernels.reference import group_heads
@@ -298,7 +299,7 @@ class SequenceParallelAttention:
         Returns:
             All tokens, in the order of the text
         """
-        dim = dim % t.dim()
+        dim = checked_integer('dim', dim, min=-t.dim(), max=t.dim()-1) % t.dim()
         for group,order in reversed(self.levels): t = _join(t, group, order, dim)
         return t
 
@@ -339,7 +340,7 @@ class RingAttention(SequenceParallelAttention):
         return out
 
 def ring_attention(mesh:DeviceMesh, *, order:TokenOrder='zigzag')->RingAttention:
-    """Attention over a text divided among processes; keys travel (Liu et al. 2023, 2310.01889)
+    """Make attention over a divided text whose keys travel (Liu et al. 2023, 2310.01889)
 
     All processes must make the same calls, and all or none must go backward. The gradient of
     `sinks` is that of this process's queries: sum it over the processes.
@@ -424,7 +425,7 @@ def _gathered_mask(group:MeshGroup, mask:AttentionMask, L:list[int], S:list[int]
                    q_doc=gather(mask.q_doc, L), k_doc=gather(mask.k_doc, S))
 
 def ulysses_attention(mesh:DeviceMesh)->UlyssesAttention:
-    """Attention over a divided text; heads are exchanged for tokens (Jacobs et al. 2023, 2309.14509)
+    """Make attention over a divided text by exchange of heads (Jacobs et al. 2023, 2309.14509)
 
     Args:
         mesh: One dimension of processes; or two with names, a ring and heads

@@ -20,6 +20,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (ColwiseParallel, ParallelStyle, RowwiseParallel,
                                                parallelize_module)
+from ..checkpoints.convert import cast_tensor
 from ..checkpoints.tensors import files_folder
 from .ring import check_mesh
 from ..models.blocks import Block, FeedForward, MixtureOfExperts
@@ -137,7 +138,7 @@ class _LocalAttention(_LocalHeads):
         return super().forward(module, forward, mesh, *(whole.get(id(t)) for t in inputs), **kw)
 
 class _LocalFeedForward(_Local):
-    "Likewise, for the input of `gate` and `up`"
+    "The projections `gate` and `up` share one distributed input"
     def forward(self, module:nn.Module, forward:Callable[...,Any], mesh:DeviceMesh, /,
                 x:Tensor)->Any:
         return super().forward(module, forward, mesh, _replicated(x, mesh))
@@ -244,6 +245,8 @@ _Model = TypeVar('_Model', bound=nn.Module)
 def parallelize(model:_Model, mesh:DeviceMesh)->_Model:
     """Apply tensor parallelism: split heads and hidden units over a mesh (Shoeybi et al. 2019)
 
+    Raises a `TypeError` or `ValueError` that names what cannot be split, before anything is.
+
     Args:
         model: A `Transformer`, `MultiHeadAttention` or `LatentAttention`, the same on all
         mesh: One dimension of processes
@@ -267,7 +270,7 @@ def load_shard(model:_Model, source:str|Path)->_Model:
         source: A safetensors file, or a folder of them, with the model's own names
 
     Returns:
-        Filled
+        The same model, its parameters those of the file
     """
     from safetensors import safe_open
     source,state = Path(source),model.state_dict()
@@ -285,18 +288,18 @@ def load_shard(model:_Model, source:str|Path)->_Model:
                 raise ValueError(f"{twice[0]} of {f} is in another file of the folder too")
             kept |= {name: opened.get_slice(name) for name in opened.keys()}
         if kept.keys() != state.keys():
-            missing,unknown = sorted(state.keys()-kept.keys()),sorted(kept.keys()-state.keys())
-            raise ValueError(f"{source} must hold the model's tensors; "
-                             f"missing: {missing}, unknown: {unknown}")
+            found = dict(missing=state.keys()-kept.keys(), unknown=kept.keys()-state.keys())
+            raise ValueError(f"{source} must hold the model's tensors; " + ", ".join(
+                f"{len(n)} {what}: {sorted(n)[:5]}" for what,n in found.items() if n))
         for name,t in state.items():
             shape = tuple(kept[name].get_shape())
             if shape != t.shape:
                 raise ValueError(f"{name} must be {tuple(t.shape)}, got {shape}")
-        for name,t in state.items(): _fill_part(t, kept[name])
+        for name,t in state.items(): _fill_part(name, t, kept[name])
     return model
 
 # %% ../../nbs/distributed/tensor_parallel.ipynb #fc7e3194
-def _fill_part(t:Tensor, source:Any)->None:
+def _fill_part(name:str, t:Tensor, source:Any)->None:
     "Copy this process's part of a slice of a file"
     part,slices = t,[slice(None)]*t.dim()
     if isinstance(t, DTensor):
@@ -309,4 +312,5 @@ def _fill_part(t:Tensor, source:Any)->None:
             start = min(size*mesh.get_local_rank(), t.shape[placement.dim])
             slices[placement.dim] = slice(start, start+part.shape[placement.dim])
     if not part.numel(): return
-    with torch.no_grad(): part.copy_(source[tuple(slices)])
+    with torch.no_grad():
+        part.copy_(cast_tensor(name, source[tuple(slices)], part.dtype, copy=False))

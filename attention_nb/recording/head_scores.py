@@ -28,7 +28,7 @@ def _square(weights:Any)->Tensor:
     w = stacked_weights(weights)
     if w.dim() < 2 or w.shape[-1] != w.shape[-2] or not w.shape[-1]:
         raise ValueError(f"weights must be (..., L, L), got {tuple(w.shape)}")
-    return w.float()
+    return w
 
 def _diagonal_mean(weights:Any, offset:int)->Tensor:
     w = _square(weights)
@@ -73,11 +73,16 @@ def same_token(weights:Tensor|Sequence[Tensor], tokens:Sequence[str])->Tensor:
 
 def _equal_tokens(tokens:Any, L:int)->Tensor:
     "Return (L, L): is token i token j? A line feed and a written `\\n` look alike and are two"
-    if isinstance(tokens, Iterable) and not isinstance(tokens, str): tokens = list(tokens)
-    readable_tokens(tokens, L)
+    tokens = _strings('tokens', tokens, L)
     number = {t:n for n,t in enumerate(dict.fromkeys(tokens))}
     numbers = torch.tensor([number[t] for t in tokens])
     return numbers[:,None] == numbers
+
+def _strings(name:str, strings:Any, n:int|None)->list[str]:
+    "Return `n` strings of any iterable, as they are; raise an error for others"
+    each:Any = strings if isinstance(strings, str) or not np.iterable(strings) else [*strings]
+    readable_tokens(each, n, name)
+    return each
 
 def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     """Return the mean entropy of a query's weights
@@ -88,7 +93,7 @@ def attention_entropy(weights:Tensor|Sequence[Tensor])->Tensor:
     Returns:
         (...), in nats: 0 for a query sure of one key, ln(S) for one that cannot decide
     """
-    w = stacked_weights(weights).float()
+    w = stacked_weights(weights)
     return torch.special.entr(w).sum(-1).mean(-1)
 
 def separator_mass(weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
@@ -103,13 +108,13 @@ def separator_mass(weights:Tensor|Sequence[Tensor], k_tokens:Sequence[str],
     Returns:
         (...), from 0 to 1
     """
-    w = stacked_weights(weights).float()
-    readable_tokens(k_tokens, w.shape[-1], 'k_tokens')    # checks them
+    w = stacked_weights(weights)
+    k_tokens = _strings('k_tokens', k_tokens, w.shape[-1])
+    if separators is not None: separators = _strings('separators', separators, None)
     return w[...,_is_separator(k_tokens, separators)].sum(-1).mean(-1)
 
 def _is_separator(tokens:Sequence[str], separators:Collection[str]|None)->Tensor:
     "Return whether each token is a separator, bool (S,)"
-    if separators is not None: readable_tokens(separators, None, 'separators')    # checks them
     return torch.tensor([bool(_special_form.fullmatch(t)) if separators is None
                          else t in separators for t in tokens])
 
@@ -126,7 +131,7 @@ def first_token(weights:Tensor|Sequence[Tensor])->Tensor:
     Returns:
         (...), from 0 to 1
     """
-    w = stacked_weights(weights).float()
+    w = stacked_weights(weights)
     if w.dim() < 2 or w.shape[-2] < 2:
         raise ValueError(f"weights must be (..., L, S), L at least 2, got {tuple(w.shape)}")
     return w[...,1:,0].mean(-1)
@@ -159,12 +164,12 @@ def attention_rollout(weights:Tensor|Sequence[Tensor])->Tensor:
     Returns:
         (L, L): row i says how much of each input position reaches position i of the last layer
     """
-    steps = _steps(weights, 'rollout')
+    steps = _shares(weights, 'rollout')
     R = torch.eye(len(steps[0]))
     for A in steps: R = A @ R
     return R
 
-def _steps(weights:Any, what:str)->list[Tensor]:
+def _shares(weights:Any, what:str)->list[Tensor]:
     "Return what each layer passes on, (L, L): half its heads' mean, half the vector itself"
     layers = weight_layers(weights)
     _,L,S = layers[0].shape
@@ -186,7 +191,7 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     """
     import networkx as nx
     from networkx.algorithms.flow import build_residual_network, preflow_push
-    steps = [(A.double()*_flow_unit).round().long().tolist() for A in _steps(weights, 'flow')]
+    steps = [(A.double()*_flow_unit).round().long().tolist() for A in _shares(weights, 'flow')]
     n,L = len(steps),len(steps[0])
     outputs = (range(L) if outputs is None
                else checked_integers('outputs', outputs, min=0, max=L-1))
@@ -217,6 +222,7 @@ def score_heads(texts:Sequence[Any], see:Callable[[Any],Any], *,
         Columns: text, kind, layer, module, head, tokens, and one for each score
     """
     from tqdm.auto import tqdm
+    if separators is not None: separators = _strings('separators', separators, None)
     rows:list[dict[str,Any]] = []
     for n,text in enumerate(tqdm(texts, unit='text', disable=not progress)):
         try: rows += [dict(text=n)|row for row in _rows_of(see(text), separators)]

@@ -42,12 +42,7 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
         w = _layer(cpu_tensor(layer), f"layer {l} of {name}")
         n += w.numel()
         check_max_weights(n, max_weights)
-        w = w.float().contiguous()
-        low,high = torch.aminmax(w)
-        if not (low >= 0 and high <= 1.001):
-            raise ValueError(f"{name} must be from 0 to 1, those of layer {l} go from {low:.4g} "
-                             f"to {high:.4g} (scores must go through a softmax; dropout belongs "
-                             "to training: call model.eval())")
+        w = _shares(w, name, f"those of layer {l}").contiguous()
         if out and w.shape[1:] != out[0].shape[1:]:
             _,L,S = out[0].shape
             raise ValueError(f"all layers of {name} must have the shape (H, {L}, {S}) of the "
@@ -71,19 +66,30 @@ def _layer(w:Tensor, name:str)->Tensor:
         w = w[0]
     if w.dim() != 3 or 0 in w.shape:
         raise ValueError(f"{name} must be (H, L, S), none of them 0, got {tuple(w.shape)}")
+    return w
+
+def _shares(w:Tensor, name:str, which:str)->Tensor:
+    "Return weights as float32; raise an error for what no softmax gives"
     if not (w.is_floating_point() or w.dtype == torch.bool):
         raise TypeError(f"{name} must be floating point or bool, got {w.dtype}")
+    w = w.float()
+    low,high = torch.aminmax(w) if w.numel() else (0,0)
+    if not (low >= 0 and high <= 1.001):
+        raise ValueError(f"{name} must be from 0 to 1, {which} go from {low:.4g} to {high:.4g} "
+                         "(scores must go through a softmax; dropout belongs to training: "
+                         "call model.eval())")
     return w
 
 # %% ../../nbs/recording/inputs.ipynb #d2da6430
 def stacked_weights(weights:Any)->Tensor:
-    "Return a tensor (..., L, S) from a tensor, an array, or a list of layers"
-    if not isinstance(weights, list|tuple): return cpu_tensor(weights)
-    _check_some(weights, 'weights')
-    shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"layers must have one shape to be scored together, got {shapes}")
-    return torch.stack([cpu_tensor(w) for w in weights])
+    "Return float32 weights (..., L, S) from a tensor, an array, or a list of layers"
+    if isinstance(weights, list|tuple):
+        _check_some(weights, 'weights')
+        shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
+        if len(set(shapes)) > 1:
+            raise ValueError(f"layers must have one shape to be scored together, got {shapes}")
+        weights = torch.stack([cpu_tensor(w) for w in weights])
+    return _shares(cpu_tensor(weights), 'weights', 'these')
 
 # %% ../../nbs/recording/inputs.ipynb #7c6fd1b8
 def readable(text:Any, name:str='tokens')->str:

@@ -19,7 +19,8 @@ from ..checks import Attended, checked_integer
 from ..layers.latent import LatentAttention
 from ..layers.base import attention_hooks, AttentionLayer, LayerCall
 from ..layers.multihead import MultiHeadAttention
-from .steps import is_absorbed, mesh_of, module_names
+from ..models.decoding import mesh_of
+from .steps import is_absorbed, module_names
 from ..models.transformer import Transformer
 
 # %% ../../nbs/recording/patching.ipynb #b780f03e
@@ -248,7 +249,7 @@ def attribute_logit(model:Transformer, ids:Tensor, token:int,
         position: The place that predicts it; negative numbers count from the end
 
     Returns:
-        What each head adds, (layers, H), and what all else adds
+        What each head adds, (attention layers, H), and what all else adds
     """
     model = getattr(model, '_orig_mod', model)      # of a compiled one
     _check_direct(model)

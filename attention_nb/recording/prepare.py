@@ -163,27 +163,29 @@ class Capabilities:
             raise ValueError(f"{self.name} does not say what its decoder reads first")
         return self.start_id
 
-def check_request(request:Request, model:Capabilities, is_text:bool=True)->None:
+def check_request(request:Request, capabilities:Capabilities, is_text:bool=True)->None:
     "Raise a `ValueError` for what a model cannot read or write; `is_text`: it is given a text"
-    name,decodes = model.name,model.is_encoder_decoder
+    name,decodes = capabilities.name,capabilities.is_encoder_decoder
     if request.target is not None and not decodes:
         raise ValueError(f"target needs an encoder-decoder, got a {name}: put it into the text")
     if request.target is not None and request.write:
         raise ValueError("target and write exclude each other: the decoder reads one of them")
     if request.write and not is_text and not decodes:
         raise ValueError(f"write needs a text to continue, and this {name} was given none")
-    if request.image is not None and not model.reads_pictures:
+    if request.image is not None and not capabilities.reads_pictures:
         raise ValueError(f"image needs a model that reads pictures, got a {name}")
     if request.image is not None and not is_text:
         raise ValueError("image is a picture beside a text: put a picture alone in place of text")
     if request.pair is not None and (request.image is not None or not is_text):
         raise ValueError("pair is a second text beside a text, without a picture")
 
-def n_to_write(request:Request, model:Capabilities)->int:
+def n_to_write(request:Request, capabilities:Capabilities)->int:
     "Return how many tokens to generate; an encoder-decoder without a target writes 32 at most"
     if request.write is not None: return request.write
-    if request.target is not None or not (model.is_encoder_decoder and model.can_write): return 0
-    return 32 if model.max_target_len is None else min(32, model.max_target_len-1)
+    answers = capabilities.is_encoder_decoder and capabilities.can_write
+    if request.target is not None or not answers: return 0
+    longest = capabilities.max_target_len
+    return 32 if longest is None else min(32, longest-1)
 
 def check_length(what:str, n:int, max_len:int|None, write:int=0)->None:
     "Raise a `ValueError` for no tokens, or for more than a model reads"
@@ -192,26 +194,27 @@ def check_length(what:str, n:int, max_len:int|None, write:int=0)->None:
         more = f" and {write} to write" if write else ''
         raise ValueError(f"the {what} has {n} tokens{more}, the model reads at most {max_len}")
 
-def target_ids(ids:list[int], tokenizer:Any, model:Capabilities)->list[int]:
+def target_ids(ids:list[int], tokenizer:Any, capabilities:Capabilities)->list[int]:
     "Return what a decoder reads of a target: from the start token on, without the end token"
     name = 'eos_id' if isinstance(tokenizer, Tokenizer) else 'eos_token_id'
     if ids and ids[-1] == getattr(tokenizer, name, None): ids = ids[:-1]
-    if ids[:1] != [model.decoder_start_id()]: ids = [model.decoder_start_id(), *ids]
-    check_length('target', len(ids), model.max_target_len)
+    start = capabilities.decoder_start_id()
+    if ids[:1] != [start]: ids = [start, *ids]
+    check_length('target', len(ids), capabilities.max_target_len)
     return ids
 
 # %% ../../nbs/recording/prepare.ipynb #6295b42d
 def prepare_transformer(request:Request, model:Transformer, tokenizer:Any)->PreparedInput:
     "Prepare what a `Transformer` reads; generate what it is to write"
-    abilities = _capabilities(model)
-    check_request(request, abilities)
+    capabilities = _capabilities(model)
+    check_request(request, capabilities)
     tokenizer = _checked_tokenizer(request.text, tokenizer)
     ids,sequence_ids,kw = _encode(request, model, tokenizer)
-    decodes,write = abilities.is_encoder_decoder,n_to_write(request, abilities)
-    check_length('text', len(ids), abilities.max_len, 0 if decodes else write)
-    before = [abilities.decoder_start_id()] if decodes else ids    # the new tokens follow it
+    decodes,write = capabilities.is_encoder_decoder,n_to_write(request, capabilities)
+    check_length('text', len(ids), capabilities.max_len, 0 if decodes else write)
+    before = [capabilities.decoder_start_id()] if decodes else ids    # the new tokens follow it
     if request.target is not None:
-        before = target_ids(tokenizer.encode(request.target), tokenizer, abilities)
+        before = target_ids(tokenizer.encode(request.target), tokenizer, capabilities)
     read = _generate(model, ids, write) if write else before
     names = dict[str,list[str]]()
     if decodes:

@@ -155,23 +155,23 @@ def _write_answer(model:Any, inputs:dict[str,Any], write:int)->tuple[Tensor,int]
     return ids, ids.shape[1]-n_prompt
 
 def _decoder_input(request:Request, inputs:dict[str,Any], write:int, model:Any, tokenizer:Any,
-                   abilities:Capabilities)->tuple[Tensor,int]:
+                   capabilities:Capabilities)->tuple[Tensor,int]:
     "Return what a decoder reads, (1, T), a target or what it writes, and how many it wrote"
     if request.target is not None:
         ids = tokenizer(text_target=request.target)['input_ids']
-        return torch.tensor([target_ids(ids, tokenizer, abilities)]), 0
+        return torch.tensor([target_ids(ids, tokenizer, capabilities)]), 0
     if write: return _write_answer(model, inputs, write)
-    return torch.tensor([[abilities.decoder_start_id()]]), 0
+    return torch.tensor([[capabilities.decoder_start_id()]]), 0
 
 # %% ../../nbs/recording/prepare_hf.ipynb #e1f0d03f
 def prepare_hf(request:Request, model:Any, processor:Any)->PreparedInput:
     "Prepare what a model of `transformers` reads; generate what it is to write"
     tokenizer = getattr(processor, 'tokenizer', processor)
-    is_text,abilities = _is_text(request.text, model),_capabilities(model)
-    check_request(request, abilities, is_text)
-    decodes,write = abilities.is_encoder_decoder,n_to_write(request, abilities)
-    if write and not abilities.can_write:
-        raise ValueError(f"{abilities.name} cannot write: load it with its head, "
+    is_text,capabilities = _is_text(request.text, model),_capabilities(model)
+    check_request(request, capabilities, is_text)
+    decodes,write = capabilities.is_encoder_decoder,n_to_write(request, capabilities)
+    if write and not capabilities.can_write:
+        raise ValueError(f"{capabilities.name} cannot write: load it with its head, "
                          "load_hf(..., head=True), if it was published with one")
     _check_types(request.text, model, tokenizer)
     names,sequence_ids = dict[str,list[str]](),list[int|None]()
@@ -179,13 +179,13 @@ def prepare_hf(request:Request, model:Any, processor:Any)->PreparedInput:
     if is_text:
         inputs = _text(request, processor, tokenizer)
         n = inputs['input_ids'].shape[1]
-        check_length('text', n, abilities.max_len, 0 if decodes else write)
+        check_length('text', n, capabilities.max_len, 0 if decodes else write)
         if request.pair is not None: sequence_ids = inputs.sequence_ids(0)
-    elif abilities.reads_pictures: inputs = _pixels(request.text, processor)
+    elif capabilities.reads_pictures: inputs = _pixels(request.text, processor)
     else: inputs,names['sound'] = _sound(request.text, model, processor)
     inputs,written = {n: t.to(model.device) for n,t in inputs.items()},0
     if decodes:
-        ids,written = _decoder_input(request, inputs, write, model, tokenizer, abilities)
+        ids,written = _decoder_input(request, inputs, write, model, tokenizer, capabilities)
         inputs['decoder_input_ids'] = ids.to(model.device)
         if tokenizer is not None: names['target'] = token_texts(tokenizer, ids[0])
     elif write: inputs,written = _continue_text(model, inputs, write)

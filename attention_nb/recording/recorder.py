@@ -19,10 +19,10 @@ from torch.utils.hooks import RemovableHandle
 from ..checks import checked_integer, checked_integers
 from ..kernels.reference import attention, attention_scores
 from ..layers.base import AttentionLayer, LayerCall
+from ..models.decoding import mesh_of
 from ..models.transformer import Transformer
-from .steps import (is_absorbed, kept_options, LayerSteps, mesh_of,
-                                          module_names, RecordedAttention, Step, to_bhld,
-                                          to_cpu_float)
+from .steps import (is_absorbed, kept_options, LayerSteps, module_names,
+                                          RecordedAttention, Step, to_bhld, to_cpu_float)
 from .third_party import (is_cross_attention, is_transformers_attention,
                                                 record_torch, record_transformers, SharedContext,
                                                 supported)

@@ -19,7 +19,6 @@ from ..kernels.reference import attention
 from ..layers.base import AttentionLayer, LayerCall
 from ..layers.latent import LatentAttention
 from ..layers.self_attention import SelfAttention
-from ..models.decoding import mesh_of as mesh_of
 
 # %% ../../nbs/recording/steps.ipynb #f755fce1
 kept_options:tuple[str,...] = 'mask','bias','scale','softcap','sinks'

@@ -8,7 +8,7 @@ Docs: https://attention-nb.github.io/attention_nb/recording/third_party.html.md"
 __all__ = []
 
 # %% ../../nbs/recording/third_party.ipynb #b3ba0b6d
-import contextlib, inspect, sys, weakref
+import contextlib, inspect, sys, threading, weakref
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, Protocol
@@ -44,15 +44,18 @@ class SharedContext:
     "A context that overlapping recordings share: the first one enters it, the last one leaves it"
     def __init__(self, context:Callable[[],contextlib.AbstractContextManager[Any]])->None:
         self.context,self.n_users,self.stack = context,0,contextlib.ExitStack()
+        self.lock = threading.Lock()
 
     @contextlib.contextmanager
     def __call__(self)->Generator[None]:
-        if not self.n_users: self.stack.enter_context(self.context())
-        self.n_users += 1
+        with self.lock:
+            if not self.n_users: self.stack.enter_context(self.context())
+            self.n_users += 1
         try: yield
         finally:
-            self.n_users -= 1
-            if not self.n_users: self.stack.close()
+            with self.lock:
+                self.n_users -= 1
+                if not self.n_users: self.stack.close()
 
 # %% ../../nbs/recording/third_party.ipynb #e86d934f
 _implementation = 'attention_nb_recording'      # its name in the tables of `transformers`

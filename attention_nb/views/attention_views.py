@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
-_Cut = tuple[list[int],list[str],Set[int],Callable[[int],str]] # ids, tokens, special ids, decoder
+# ids, tokens, special ids, decoder
+_Tokenized = tuple[list[int],list[str],Set[int],Callable[[int],str]]
 _More = Callable[[str,Tensor],dict[str,Any]] # What is kept of a layer besides its weights
 class _Shows(Protocol):
     "What `look` gives"
@@ -56,7 +57,7 @@ def _shades(*names:str)->'LinearSegmentedColormap':
 def _heat(ax:'Axes', weights:Tensor, q_tokens:list[str], k_tokens:list[str])->'Axes':
     "Draw one head on `ax`"
     ax.imshow(weights.numpy(), vmin=0, vmax=1, cmap=_shades('white', colors['w']))
-    small:dict[str,Any] = dict(fontsize=min(9, 200/max(1, *weights.shape)), parse_math=False)
+    small:dict[str,Any] = dict(fontsize=min(9, 200/max(weights.shape)), parse_math=False)
     ax.set_xticks(range(len(k_tokens)), [clipped(t) for t in k_tokens], rotation=45, ha='right',
                   rotation_mode='anchor', **small)
     ax.set_yticks(range(len(q_tokens)), [clipped(t) for t in q_tokens], **small)
@@ -66,7 +67,7 @@ def _heat(ax:'Axes', weights:Tensor, q_tokens:list[str], k_tokens:list[str])->'A
     return ax
 
 # %% ../../nbs/views/attention_views.ipynb #4e99ef43
-def show_attention(weights:Tensor, q_tokens:Sequence[str], k_tokens:Sequence[str]|None=None,
+def show_attention(weights:Tensor, q_tokens:Sequence[str], k_tokens:Sequence[str]|None=None, *,
                    ax:'Axes|None'=None)->Any:
     """Draw a heatmap of weights, queries down, keys across, the same colours from 0 to 1
 
@@ -80,13 +81,12 @@ def show_attention(weights:Tensor, q_tokens:Sequence[str], k_tokens:Sequence[str
         The matplotlib axes, or an array of them for several heads; not shown and not saved
     """
     import matplotlib.pyplot as plt
-    weights,rows = stacked_weights(weights).float(),readable_tokens(q_tokens, None, 'q_tokens')
+    weights,rows = stacked_weights(weights),readable_tokens(q_tokens, None, 'q_tokens')
     labels = rows,rows if k_tokens is None else readable_tokens(k_tokens, None, 'k_tokens')
     L,S = map(len, labels)
-    if weights.dim() not in (2,3) or tuple(weights.shape[-2:]) != (L,S):
+    if weights.dim() not in (2,3) or weights.shape[-2:] != (L,S) or not weights.numel():
         raise ValueError(f"weights must be (L, S) or (H, L, S) with L={L} and S={S} tokens, "
                          f"got {tuple(weights.shape)}")
-    if not weights.isfinite().all(): raise ValueError("weights must be finite, got NaN or infinity")
     if weights.dim() == 2:
         ax = plt.figure(figsize=(3,3)).gca() if ax is None else ax
         return _heat(ax, weights, *labels)
@@ -104,12 +104,13 @@ def show_attention(weights:Tensor, q_tokens:Sequence[str], k_tokens:Sequence[str
 _longest = 200_000      # tokens of one side
 _typewriter = 'DejaVu Sans Mono','DejaVu Sans','monospace'
 
-def check_length(n:int)->None:
+def check_page_length(n:int)->None:
+    "Raise a `ValueError` for more tokens than a page can hold"
     if n > _longest:
         raise ValueError(f"{n:,} tokens are more than the {_longest:,} a page can hold")
 
 def _boxes(tokens:list[str], ids:list[Any])->Iterator[tuple[int,int,int,str,Any]]:
-    "Yield column, line and width of each box, in lines of at most 72 letters"
+    "Yield column, line, width, token and id of each box, in lines of at most 72 letters"
     x = y = 0
     for token,i in zip(map(clipped, tokens), ids):
         wide = max(1, len(token), math.ceil(.8*len(str(i))))+1
@@ -138,8 +139,8 @@ def draw_boxes(fig:'Figure', data:dict[str,Any])->None:
     ax.axis('off')
 
 # %% ../../nbs/views/attention_views.ipynb #340550d5
-def _cut(text:str, tokenizer:Any)->_Cut:
-    "Ids of `text`, their tokens, the set of special ids, and a function that decodes one id"
+def _tokenized(text:str, tokenizer:Any)->_Tokenized:
+    "Return ids of `text`, their tokens, the special ids, and a function that decodes one id"
     t = getattr(tokenizer, '_tokenizer', tokenizer)         # inside ByteLevelBPETokenizer and so on
     if isinstance(tokenizer, Tokenizer):
         ids = tokenizer.encode(text)
@@ -170,12 +171,15 @@ def show_tokens(tokens:Sequence[str]|str, tokenizer:object=None, *, title:str=''
         tokens: Tokens, in the order of the text; or a text that `tokenizer` cuts
         tokenizer: One of ours, of `tokenizers` or of `transformers`; only with a text
         title: Heading
+
+    Returns:
+        A picture that shows itself in a notebook; `save` writes it
     """
     more:dict[str,Any] = {}
     if tokenizer is not None:
         if not isinstance(tokens, str):
             raise TypeError(f"with a tokenizer, tokens must be one text, got {_kind(tokens)}")
-        ids,raw,special,decode = _cut(tokens, tokenizer)
+        ids,raw,special,decode = _tokenized(tokens, tokenizer)
         tokens = [t if i in special else readable_token(t, decode(i)) for i,t in zip(ids, raw)]
         marked = [n for n,i in enumerate(ids) if i in special]
         more = dict(ids=[int(i) for i in ids], special=marked)
@@ -185,13 +189,13 @@ def show_tokens(tokens:Sequence[str]|str, tokenizer:object=None, *, title:str=''
                         "without one, tokens must be a list of strings, got one string")
     words = readable_tokens(tokens, None)
     if not words: raise ValueError("tokens must be a list of at least one string, got none")
-    check_length(len(words))
+    check_page_length(len(words))
     return view_of('tokens', title, f"{len(words)} tokens", size=len(words), tokens=words, **more)
 
 # %% ../../nbs/views/attention_views.ipynb #2bac8f94
 max_weights = 64_000_000      # weights in one view
 
-def _offered(x:Any, kind:str|None=None)->dict[str,Any]|None:
+def _recorded_arguments(x:Any, kind:str|None=None)->dict[str,Any]|None:
     "Return what `look` or `record` gave as arguments of a view; None if `x` is neither"
     if shown := getattr(x, 'shown', None):
         arguments:dict[str,Any] = shown() if kind is None else shown(kind)
@@ -199,40 +203,41 @@ def _offered(x:Any, kind:str|None=None)->dict[str,Any]|None:
     if not callable(getattr(x, 'weights', None)):
         refuse_kind(kind, x)
         return None
-    check_one_sequence(x, 'weights(0)')
+    check_one_sequence(x, kind, 'weights(0)')
     kinds = x.kinds() if kind is None else [kind]
     weights = {kind:x.weights(kind=kind) for kind in kinds}
     return dict(weights=weights if len(kinds) > 1 else weights[kinds[0]], tokens=None,
                 k_tokens=None, split=None)
 
 def refuse_kind(kind:str|None, x:object)->None:
+    "Raise a `TypeError` for a `kind` beside what has no kinds"
     if kind is not None:
         raise TypeError("kind chooses among the attentions of what look or record gives, "
                         f"got {kind!r} and {type(x).__name__}")
 
-def check_one_sequence(recording:Any, method:str)->None:
-    "Raise a `ValueError` for several sequences: a picture shows one"
-    B = max((len(r.weights) for r in recording.layers), default=1)
+def check_one_sequence(recording:Any, kind:str|None, method:str)->None:
+    "Raise a `ValueError` if a kind of attention, or any, has several sequences: a picture has one"
+    B = max(recording.shape(k)[0] for k in ([kind] if kind else recording.kinds()))
     if B > 1:
         raise ValueError(f"the recording holds {B} sequences: choose one, as in recording.{method}")
 
 def view_arguments(weights:Any, tokens:Any, k_tokens:Any, split:Any,
            kind:str|None=None)->tuple[Any,Any,Any,Any]:
     "Return the arguments; what they leave out comes from what `look` or `record` gave"
-    if isinstance(weights, dict) and any(hasattr(w, 'shown') for w in weights.values()):
-        return _together(weights, kind)
-    arguments = _offered(weights, kind)
+    if isinstance(weights, Mapping) and any(hasattr(w, 'shown') for w in weights.values()):
+        return _merged_texts(weights, kind)
+    arguments = _recorded_arguments(weights, kind)
     if arguments is None: arguments = dict(weights=weights, tokens=None, k_tokens=None, split=None)
     more = dict(tokens=tokens, k_tokens=k_tokens, split=split)
     arguments |= {name:x for name,x in more.items() if x is not None}
     if arguments['tokens'] is None: raise TypeError("tokens must be a list of strings, got None")
     return arguments['weights'],arguments['tokens'],arguments['k_tokens'],arguments['split']
 
-def _together(texts:dict[str,Any], kind:str|None)->tuple[Any,Any,Any,Any]:
-    "Several texts, each as `look` gives it, kept apart by names"
+def _merged_texts(texts:Mapping[str,Any], kind:str|None)->tuple[Any,Any,Any,Any]:
+    "Return the arguments of several texts, each as `look` gives it, kept apart by names"
     weights,tokens,k_tokens,split = (dict[str,Any]() for _ in range(4))
     for name,x in texts.items():
-        one = _offered(x, kind)
+        one = _recorded_arguments(x, kind)
         if not one or one['tokens'] is None:
             raise TypeError(f"weights[{name!r}] must be what look gives, as others are, "
                             f"got {type(x).__name__}")
@@ -244,13 +249,13 @@ def _together(texts:dict[str,Any], kind:str|None)->tuple[Any,Any,Any,Any]:
     return weights,tokens,k_tokens,split
 
 def _by_name(weights:Any, tokens:Any,
-             k_tokens:Any)->tuple[dict[str,Any],dict[str,Any],dict[str,Any]]:
-    "Dicts of weights, tokens and key tokens; the name of a single attention is empty"
-    if not isinstance(weights, dict): return {'':weights},{'':tokens},{'':k_tokens}
+             k_tokens:Any)->tuple[Mapping[str,Any],Mapping[str,Any],Mapping[str,Any]]:
+    "Return dicts of weights, tokens and key tokens; the name of a single attention is empty"
+    if not isinstance(weights, Mapping): return {'':weights},{'':tokens},{'':k_tokens}
     if not weights: raise ValueError("weights is an empty dict: there is nothing to show")
     k_tokens = {} if k_tokens is None else k_tokens
     for what,x in dict(tokens=tokens, k_tokens=k_tokens).items():
-        if not isinstance(x, dict):
+        if not isinstance(x, Mapping):
             raise TypeError(f"{what} must be a dict as weights are, got {type(x).__name__}")
     for name in weights:
         if name not in tokens: raise ValueError(f"tokens must have {name!r}, as weights have")
@@ -266,7 +271,7 @@ def weight_groups(weights:Any, tokens:Any, k_tokens:Any, split:Any, average:bool
     for name,w in weights.items():
         layers = weight_layers(w, f"weights[{name!r}]" if name else 'weights', max_weights)
         _,L,S = layers[0].shape
-        check_length(max(L, S))
+        check_page_length(max(L, S))
         q,k = readable_tokens(tokens[name], L),k_tokens.get(name)
         k = readable_tokens(q, S) if k is None else readable_tokens(k, S, 'k_tokens')
         part = split.get(name) if isinstance(split, dict) else split
@@ -318,7 +323,7 @@ def _start(g:dict[str,Any], layer:int, heads:Any, threshold:float|None,
     return dict(group=0, layer=layer, heads=heads, threshold=float(threshold), token=token)
 
 def _threshold(w:Tensor)->float:
-    "0.05, less for long texts, and at most what half of the queries reach"
+    "Return 0.05, less for long texts, and at most what half of the queries reach"
     top = w.amax(-1)
     top = top[top > 0]
     return min(0.05, 2/w.shape[-1], 0.99*top.median().item() if len(top) else 1.)
@@ -333,7 +338,7 @@ def _view(kind:str, groups:list[dict[str,Any]], start:dict[str,Any], title:str,
     return view_of(kind, title, summary, size=L+S, groups=packed_groups(groups, more), start=start)
 
 def unpacked_layer(group:dict[str,Any], n:int)->Tensor:
-    "Layer `n` of a packed group, as the page sees it"
+    "Return layer `n` of a packed group, as the page sees it"
     stored = group['layers'][n]
     return unpack_weights(stored['data'], stored['heads'], len(group['q']), len(group['k']))
 
@@ -394,6 +399,9 @@ def head_view(weights:_Weights, tokens:_Names|None=None, k_tokens:_Names|None=No
         average: Add means over heads and layers as layers to choose
         rollout: Add attention rollout as a layer to choose
         title: Heading
+
+    Returns:
+        A picture that shows itself in a notebook; `save` writes it
     """
     arguments = view_arguments(weights, tokens, k_tokens, split, kind)
     groups = weight_groups(*arguments, average, rollout)
@@ -425,7 +433,7 @@ def draw_thumbnails(fig:'Figure', data:dict[str,Any])->None:
     ax.spines[:].set_visible(False)
 
 def _scores(label:str, w:Tensor)->dict[str,Any]:
-    "Scores of the heads of a layer, to tell and to sort by; means and rollout have none"
+    "Return scores of the heads of a layer, to tell and to sort by; means and rollout have none"
     if not label.isdecimal(): return {}
     _,L,S = w.shape
     scores:dict[str,Tensor] = {}
@@ -450,6 +458,9 @@ def model_view(weights:_Weights, tokens:_Names|None=None, k_tokens:_Names|None=N
         average: Add means over heads and layers
         rollout: Add attention rollout
         title: Heading
+
+    Returns:
+        A picture that shows itself in a notebook; `save` writes it
     """
     arguments = view_arguments(weights, tokens, k_tokens, split, kind)
     groups = weight_groups(*arguments, average, rollout)

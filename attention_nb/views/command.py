@@ -23,8 +23,8 @@ from .neuron_view import neuron_view
 def _parser()->argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         'attention-view', description='Draw the attention of a model on a text or a picture.',
-        epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what; '
-               '2 the options make no sense.')
+        epilog='Exit codes: 0 done; 1 text, model or file is wrong, one line says what, or an '
+               'error of the program, with its traceback; 2 the options make no sense.')
     add = p.add_argument
     add('text', nargs='?', help='the text; without it, --file or standard input')
     add('--file', type=Path, help='read the text from a file, UTF-8')
@@ -136,7 +136,9 @@ def _load(name:str, write:int|None=None)->tuple[Any,Any]:
     if importlib.util.find_spec('transformers'):
         from transformers.utils import logging
         logging.disable_progress_bar()
-    return open_model(name, head=True if write else None)
+    from safetensors import SafetensorError
+    try: return open_model(name, head=True if write else None)
+    except SafetensorError as e: raise ValueError(f"{name}: {e}") from None
 
 def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     "Return the view that the options ask for"
@@ -161,6 +163,9 @@ def _table(args:argparse.Namespace, text:str)->dict[str,Any]:
     return score_heads(lines, lambda line: look(line, model, prepares), progress=bar)
 
 # %% ../../nbs/views/command.ipynb #6a3da28c
+# what text, model and file can cause, said in one line; anything else is a fault of the program
+_wrong = ValueError,TypeError,OSError,RuntimeError,ArithmeticError,ImportError
+
 def main(argv:list[str]|None=None)->int:
     """Run the command `attention-view`
 
@@ -177,7 +182,7 @@ def main(argv:list[str]|None=None)->int:
         _check_free(args.out, args.force)
         if args.scores: path = save_scores(_table(args, text or ''), args.out)
         else: path = _draw(args, text, picture).save(args.out)
-    except Exception as e:                             # whatever a broken model raises: one line
+    except _wrong as e:
         print('attention-view:', *(str(e) or type(e).__name__).split(), file=sys.stderr)
         return 1
     print(path)

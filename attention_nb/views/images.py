@@ -71,6 +71,7 @@ _in_front = 1, 0, 2, 5
 def _grid(S:int, shape:float, grid:tuple[int,int]|None,
           n_special:int|None)->tuple[int,int,int]:
     "Return rows, columns and special tokens of `S` keys over a picture of this shape"
+    if n_special is not None: n_special = checked_integer('n_special', n_special, max=S-1)
     if grid is not None:
         if not isinstance(grid, tuple|list) or len(grid) != 2:
             raise ValueError(f"grid must be (rows, columns) of at most {S} patches, got {grid!r}")
@@ -80,16 +81,15 @@ def _grid(S:int, shape:float, grid:tuple[int,int]|None,
         if n + rows*columns > S:
             raise ValueError(f"a grid of {rows} x {columns} patches with {n} tokens in front is "
                              f"more than the {S} keys of the weights")
-        return rows, columns, checked_integer('n_special', n, max=S-1)
-    if n_special is not None: n_special = checked_integer('n_special', n_special, max=S-1)
+        return rows, columns, n
     choices = [n for n in (_in_front if n_special is None else [n_special]) if n < S]
     for n in choices:
         side = math.isqrt(S-n)
         if side**2 == S-n: return side, side, n
-    def bent(n:int, rows:int)->float:
+    def distortion(n:int, rows:int)->float:
         return abs(math.log(shape*rows**2/(S-n)))      # 0 for square patches
-    grids = [(bent(n, rows), rows, n) for n in choices for rows in range(1, S-n+1)
-            if (S-n) % rows == 0 and bent(n, rows) < 0.1]
+    grids = [(distortion(n, rows), rows, n) for n in choices for rows in range(1, S-n+1)
+             if (S-n) % rows == 0 and distortion(n, rows) < 0.1]
     if not grids:
         raise ValueError(f"{S} keys make no grid of patches over this picture: say "
                          "grid=(rows, columns), and n_special, the tokens in front of them")
@@ -156,12 +156,15 @@ def image_view(weights:Any, image:Any=None, *, tokens:list[str]|None=None,
         image: PIL image, array or tensor (height, width, 3), path; None: that of `look`
         tokens: L query tokens, where queries are no patches; None means they are
         grid: (rows, columns) of patches; None follows from the keys
-        n_special: Tokens in front of the patches, as [CLS] is; None likewise
+        n_special: Tokens before the patches, as [CLS] is; None follows from the keys
         layer: Layer shown first
         head: Head shown first; None means the mean of all
         query: Token shown first, or a patch (row, column)
         rollout: Add attention rollout as a layer to choose
         title: Heading
+
+    Returns:
+        A picture that shows itself in a notebook; `save` writes it
     """
     names = None
     if hasattr(weights, 'recording'):

@@ -19,16 +19,16 @@ from ..kernels.reference import attention, attention_scores, hide
 from ..recording.inputs import cpu_tensor, readable_tokens
 from .page import clipped, inflate, pack_floats, unpack_floats, View, view_of
 from .plots import colors
-from .attention_views import (check_length, check_one_sequence, max_weights,
-                                                refuse_kind)
+from .attention_views import (check_one_sequence, check_page_length,
+                                                max_weights, refuse_kind)
 from ..kernels.attention_mask import AttentionMask
 
 # %% ../../nbs/views/neuron_view.ipynb #57a8b3cb
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-class _Tells(Protocol):
-    "Either, where queries and keys were kept"
+class _Neurons(Protocol):
+    "What `look` or `record` gives, where queries and keys were kept"
     def neurons(self, *, kind:str|None=None)->dict[str,Any]: ...
 _PerLayer = Tensor|np.ndarray[Any,Any]|Sequence[Tensor|None] # One for all layers, or a list
 
@@ -61,7 +61,7 @@ def _per_layer(x:Any, n:int, name:str)->list[Any]:
 def _number(x:Any)->Any:
     return float(x) if isinstance(x, numbers.Real) and not isinstance(x, bool) else x
 
-def _three(t:Any, name:str, shape:tuple[int,int,int])->Tensor|None:
+def _mask_or_bias(t:Any, name:str, shape:tuple[int,int,int])->Tensor|None:
     "Return a mask or bias with three dimensions that broadcast to `shape`, (H, L, S)"
     if t is None: return None
     if isinstance(t, str): raise TypeError(f"{name} must be a tensor or an array, got {t!r}")
@@ -82,7 +82,7 @@ def _options(n:int, shape:tuple[int,int,int], width:int,
     each = zip(*(_per_layer(x, n, name) for name,x in per_layer.items()))
     layers = [dict(zip(per_layer, o)) for o in each]
     for o in layers:
-        for name in ('mask','bias'): o[name] = _three(o[name], name, shape)
+        for name in ('mask','bias'): o[name] = _mask_or_bias(o[name], name, shape)
         o['scale'] = width**-0.5 if o['scale'] is None else _number(o['scale'])
         o['softcap'] = _number(o['softcap'])
         for t in (o['bias'], o['sinks']):
@@ -106,7 +106,8 @@ def _one_query(q:Tensor, k:Tensor, v:Tensor, i:int, *, mask:Tensor|None, bias:Te
     return scores[0,:,0], weights[0,:,0], out[0,:,0]
 
 # %% ../../nbs/views/neuron_view.ipynb #b8b12989
-def _fits(n:int)->None:
+def _check_size(n:int)->None:
+    "Raise a `ValueError` for more numbers than a page can hold"
     if n > max_weights//8:
         raise ValueError(f"{n:,} numbers are more than the {max_weights//8:,} a page can hold: "
                          "choose layers, as in q[:2], k[:2], or a shorter text")
@@ -118,21 +119,21 @@ def _shared(options:list[dict[str,Any]], name:str, empty:float|bool,
     shapes = [t.shape for t in tensors if t is not None]
     if not shapes: return None, [False]*len(tensors), taken
     shape = torch.broadcast_shapes(*shapes)
-    _fits(taken + math.prod(shape))
+    _check_size(taken + math.prod(shape))
     expanded = [torch.full(shape, empty) if t is None else t.expand(shape) for t in tensors]
     changes = [bool((t != empty).any()) for t in expanded]
     if not any(changes): return None, changes, taken
     if all(torch.equal(t, expanded[0]) for t in expanded[1:]): expanded = expanded[:1]
     taken += len(expanded)*math.prod(shape)
-    _fits(taken)
+    _check_size(taken)
     return torch.stack(expanded), changes, taken
 
 def _block(t:Tensor|None)->dict[str,Any]|None:
     "Return a mask or bias as the page holds it"
     return None if t is None else dict(shape=list(t.shape), data=pack_floats(t))
 
-def _steps(o:dict[str,Any], L:int, S:int, *, window:tuple[int|None,int|None], bias:bool,
-           mask:bool, values:bool)->list[str]:
+def _step_names(o:dict[str,Any], L:int, S:int, *, window:tuple[int|None,int|None], bias:bool,
+                mask:bool, values:bool)->list[str]:
     "Return the steps of one layer; those that change nothing are left out"
     left,right = window
     mask = mask or left is not None and left < S-1 or right is not None and right < L-1
@@ -161,14 +162,14 @@ def _resolved(q:Any, k:Any, tokens:Any, k_tokens:Any, kind:str|None,
         refuse_kind(kind, q)
         return q, k, tokens, k_tokens, options
     if k is not None: raise TypeError("k must be left out beside a recording, which has its own")
-    if hasattr(q, 'layers'): check_one_sequence(q, 'neurons(0)')
+    if hasattr(q, 'layers'): check_one_sequence(q, kind, 'neurons(0)')
     recorded = q.neurons(kind=kind)
     def or_recorded(name:str, x:Any)->Any: return recorded.get(name) if x is None else x
     options = {name: or_recorded(name, x) for name,x in options.items()}
     if tokens is None: k_tokens = or_recorded('k_tokens', k_tokens)
     return recorded['q'], recorded['k'], or_recorded('tokens', tokens), k_tokens, options
 
-def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|None=None,
+def neuron_view(q:_PerLayer|_Neurons, k:_PerLayer|None=None, tokens:Sequence[str]|None=None,
                 k_tokens:Sequence[str]|None=None, *, kind:str|None=None, v:_PerLayer|None=None,
                 layer:int=0, head:int=0, query:int|None=None, key:int|None=None,
                 stage:str='product', mask:_PerLayer|None=None, bias:_PerLayer|None=None,
@@ -198,6 +199,9 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
         softcap: Scores s become softcap * tanh(s / softcap)
         sinks: (H,), a score that takes weight, without a value; or a list
         title: Heading
+
+    Returns:
+        A picture that shows itself in a notebook; `save` writes it
     """
     per_layer = dict(mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks)
     q,k,tokens,k_tokens,per_layer = _resolved(q, k, tokens, k_tokens, kind, per_layer)
@@ -215,8 +219,8 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
     query = L-1 if query is None else checked_integer('query', query, max=L-1)
     Ev = 0 if v is None else values[0].shape[-1]
     taken = n*(H*L*E + G*S*(E+Ev))
-    _fits(taken)
-    check_length(max(L, S))
+    _check_size(taken)
+    check_page_length(max(L, S))
     if not isinstance(causal, bool): raise TypeError(f"causal must be a bool, got {causal!r}")
     options = _options(n, (H, L, S), E, per_layer)
     weights = [_one_query(q[l], k[l], values[l], query, causal=causal, window=window, **o)[1]
@@ -227,7 +231,7 @@ def neuron_view(q:_PerLayer|_Tells, k:_PerLayer|None=None, tokens:Sequence[str]|
     sides = left,(0 if causal else right)
     bias,biased,taken = _shared(options, 'bias', 0., taken)
     mask,masked,taken = _shared(options, 'mask', True, taken)
-    stages = [_steps(o, L, S, window=sides, bias=b, mask=m, values=v is not None)
+    stages = [_step_names(o, L, S, window=sides, bias=b, mask=m, values=v is not None)
               for o,b,m in zip(options, biased, masked)]
     if stage not in stages[layer]:
         raise ValueError(f"stage must be one of {', '.join(stages[layer])}, got {stage!r}")
@@ -270,7 +274,7 @@ def _largest(size:Tensor, n_columns:int)->tuple[Tensor,Tensor]:
     kept = size.argsort(descending=True, stable=True)[:n_kept].sort().values
     return kept, torch.tensor([e for e in range(n) if e not in kept.tolist()], dtype=torch.long)
 
-def _two(x:Any)->str:
+def _two_digits(x:Any)->str:
     return '−∞' if x == -math.inf else f'{round(float(x), 2)+0.:.2f}'.replace('-', '−')
 
 def _sheet(ax:'Axes', t:Tensor, inks:str|tuple[str,str], columns:list[Any], title:str,
@@ -286,7 +290,7 @@ def _sheet(ax:'Axes', t:Tensor, inks:str|tuple[str,str], columns:list[Any], titl
     if len(t) <= 34:
         for (i,j),x in np.ndenumerate(t.numpy()):
             if not math.isnan(x):
-                ax.text(j, i, _two(x), ha='center', va='center', size=7)
+                ax.text(j, i, _two_digits(x), ha='center', va='center', size=7)
     ax.set_xticks(range(len(columns)), columns, size=7)
     ax.set_title(title, fontsize=9)
 
@@ -318,7 +322,7 @@ def draw_neurons(fig:'Figure', data:dict[str,Any])->None:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
     for j,e in enumerate(kept.tolist()):        # the query stands above its products
-        axs[0].text(j, 0, _two(q[e]), ha='center', va='center', size=7,
+        axs[0].text(j, 0, _two_digits(q[e]), ha='center', va='center', size=7,
                     color=colors['q'])
     names = [f'{asks} asks', *tokens]
     axs[0].set_yticks(range(S+1), names, parse_math=False)

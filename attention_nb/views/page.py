@@ -1,4 +1,4 @@
-"""A view as data, as one page that loads nothing, and as a drawing, in a notebook and in a file
+"""A view as data, as one page that loads nothing, and as a still, a drawing of what the page shows first
 
 Docs: https://attention-nb.github.io/attention_nb/views/page.html.md"""
 
@@ -44,7 +44,9 @@ def _deflate(strategy:int, *parts:bytes)->str:
     packed = b''.join(packer.compress(p) for p in parts) + packer.flush()
     return base64.urlsafe_b64encode(packed).decode()
 
-def inflate(text:str)->bytes: return zlib.decompress(base64.urlsafe_b64decode(text), -15)
+def inflate(text:str)->bytes:
+    "Return the bytes of a packed text"
+    return zlib.decompress(base64.urlsafe_b64decode(text), -15)
 
 def unpack_weights(text:str, H:int, L:int, S:int)->Tensor:
     "Unpack as the page does what `pack_weights` packed"
@@ -54,6 +56,7 @@ def unpack_weights(text:str, H:int, L:int, S:int)->Tensor:
 
 # %% ../../nbs/views/page.ipynb #ad081c80
 def pack_floats(t:Tensor)->str:
+    "Pack a float32 tensor, every digit of it"
     return _deflate(zlib.Z_DEFAULT_STRATEGY, t.contiguous().numpy().tobytes())
 
 def unpack_floats(text:str, *shape:int)->Tensor:
@@ -66,9 +69,9 @@ def _join_scripts(scripts:tuple[str,...], ending:str)->str:
     names = (f'views_js/{name}' for name in ('look','common','frame'))
     paths = [files('attention_nb')/f'{name}.{ending}' for name in (*names, *scripts,
                                                                    'views_js/begin')]
-    return '\n'.join(_bare(p.read_text(encoding='utf-8')) for p in paths if p.is_file())
+    return '\n'.join(_without_comments(p.read_text(encoding='utf-8')) for p in paths if p.is_file())
 
-def _bare(text:str)->str:
+def _without_comments(text:str)->str:
     "Strip comments and indentation, which readers of a script need and a page does not"
     return re.sub(r'^\s*(//.*\n|/\*.*\*/\n)?', '', text, flags=re.MULTILINE)
 
@@ -109,6 +112,7 @@ head_colors:Sequence[str] = ('#c3690f #2d00f0 #0fb4f0 #782d4b #2d9678 #005a00 '
 _looks = {'svg.fonttype':'none', 'svg.hashsalt':'attention_nb', 'font.size':9}
 
 def clipped(token:Any, n:int=24)->str:
+    "Return a readable token, shortened to `n` characters"
     text = readable(token)
     return text if len(text) <= n else text[:n-1]+'…'
 
@@ -178,6 +182,8 @@ class View:
     """
     def __init__(self, data:dict[str,Any], summary:str, svg:str|None=None):
         _kind_of(data)
+        if missing := [name for name in ('title','size') if name not in data]:
+            raise ValueError(f"data must be that of a view, with title and size, got no {missing}")
         self._data,self._summary,self._svg = copy.deepcopy(data),str(summary),svg
 
     def __repr__(self)->str: return self._summary
@@ -239,5 +245,5 @@ class View:
 
 # %% ../../nbs/views/page.ipynb #4d905c33
 def view_of(kind:str, title:Any, summary:str, **data:Any)->View:
-    "Make a view of a kind; `size`, how much its still holds, belongs to the data"
+    "Return a view of a kind; `size`, how much its still holds, belongs to the data"
     return View(dict(kind=kind, title=readable(title, 'titles'), **data), summary)

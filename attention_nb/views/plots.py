@@ -25,16 +25,19 @@ colors:dict[str,str] = dict(q='#0072B2', k='#D55E00', v='#009E73', w='#6b4fa0', 
 
 def _color(color:str)->str: return colors.get(color, color)
 
-def _numbers(name:str, values:Tensor|Sequence[object], dims:int, labels:Sequence[str],
-             empty:bool=False)->Tensor:
+def _labels(name:str, labels:Sequence[str], n:int)->list[str]:
+    "Return `labels` as a list of `n`"
+    if isinstance(labels, str):
+        raise TypeError(f"{name} must be a list of strings, got one string, {labels!r}")
+    if len(labels) != n: raise ValueError(f"{name} must be {n}, got {len(labels)}")
+    return list(labels)
+
+def _numbers(name:str, values:Tensor|Sequence[object], dims:int, empty:bool=False)->Tensor:
     "Return `values` as a finite float tensor of `dims` dimensions; NaN where `empty`"
     if not isinstance(values, Tensor): values = torch.tensor(values)
     values = values.detach().cpu().float()
     if values.dim() != dims:
         raise ValueError(f"{name} must have {dims} dimensions, got {tuple(values.shape)}")
-    if len(labels) != len(values):
-        raise ValueError(f"{name} {tuple(values.shape)} need {len(values)} labels, "
-                         f"got {len(labels)}")
     if values.isinf().any() or values.isnan().any() and not empty:
         raise ValueError(f"{name} must be finite numbers, got NaN or infinity")
     return values
@@ -54,7 +57,8 @@ def show_weights(weights:Tensor|Sequence[float], words:Sequence[str], *, title:s
     Returns:
         The matplotlib axes, not shown and not saved
     """
-    weights = _numbers('weights', weights, 1, words)
+    weights = _numbers('weights', weights, 1)
+    words = _labels('words', words, len(weights))
     lowest,highest = (weights.min(),weights.max()) if len(weights) else (0,0)
     if not 0 <= lowest <= highest <= 1+1e-6:
         raise ValueError(f"weights must be from 0 to 1, got {lowest:.4g} to {highest:.4g}")
@@ -98,10 +102,10 @@ def show_numbers(values:Tensor|Sequence[Sequence[float]], rows:Sequence[str],
     Returns:
         The matplotlib axes, not shown and not saved
     """
-    values = _numbers('values', values, 2, rows, empty=True)
+    values = _numbers('values', values, 2, empty=True)
     n,m = values.shape
-    if columns is not None and len(columns) != m:
-        raise ValueError(f"values {n, m} need {m} columns, got {len(columns)}")
+    rows = _labels('rows', rows, n)
+    names = [''] if columns is None else _labels('columns', columns, m)
     import matplotlib.pyplot as plt
     if ax is None: _,ax = plt.subplots(figsize=(.5*m+.8, .26*n+.5), layout='constrained')
     top = values.nan_to_num().abs().max().item() if values.numel() else 0
@@ -110,7 +114,6 @@ def show_numbers(values:Tensor|Sequence[Sequence[float]], rows:Sequence[str],
             if not math.isnan(value): _cell(ax, i, j, value, color, abs(value)/(top or 1), digits)
     ax.set(xlim=(-.5, m-.5), ylim=(n-.5, -.5), title=title)
     ax.set_yticks(range(n), rows, parse_math=False)
-    names = [''] if columns is None else columns
     ax.set_xticks(range(len(names)), names, rotation=45, ha='right', parse_math=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -142,7 +145,8 @@ def show_arrows(vectors:Tensor|Sequence[Sequence[float]], labels:Sequence[str], 
     Returns:
         The matplotlib axes, not shown and not saved
     """
-    vectors = _numbers('vectors', vectors, 2, labels)
+    vectors = _numbers('vectors', vectors, 2)
+    labels = _labels('labels', labels, len(vectors))
     if vectors.shape[1] != 2:
         raise ValueError(f"vectors must be (n, 2), got {tuple(vectors.shape)}")
     each = [color]*len(vectors) if isinstance(color, str) else list(color)
@@ -161,14 +165,6 @@ def show_arrows(vectors:Tensor|Sequence[Sequence[float]], labels:Sequence[str], 
     return ax
 
 # %% ../../nbs/views/plots.ipynb #436fa0d6
-def _token_labels(name:str, tokens:Sequence[str]|None, n:int)->list[str]|None:
-    "Return `tokens` as a list of `n` strings"
-    if tokens is None: return None
-    if isinstance(tokens, str) or not all(isinstance(t, str) for t in tokens):
-        raise TypeError(f"{name} must be a list of strings, got {tokens!r}")
-    if len(tokens) != n: raise ValueError(f"{name} must be {n}, as in the mask, got {len(tokens)}")
-    return list(tokens)
-
 def _axis(axis:'Axis', n:int, tokens:list[str]|None, **label_style:Any)->None:
     "Draw tokens along an axis, or positions without tokens; a white line between cells"
     from matplotlib.ticker import MaxNLocator
@@ -178,15 +174,15 @@ def _axis(axis:'Axis', n:int, tokens:list[str]|None, **label_style:Any)->None:
     axis.set_tick_params(which='minor', length=0)
 
 # %% ../../nbs/views/plots.ipynb #b598db39
-def show_mask(mask:Tensor, ax:'Axes|None'=None, q_tokens:list[str]|None=None,
-              k_tokens:list[str]|None=None)->'Axes':
+def show_mask(mask:Tensor, q_tokens:Sequence[str]|None=None, k_tokens:Sequence[str]|None=None, *,
+              ax:'Axes|None'=None)->'Axes':
     """Draw `mask`, queries down, keys across, visible keys dark
 
     Args:
         mask: Bool (L, S), True = may attend
-        ax: Axes to draw on; None makes one
         q_tokens: L row labels; None shows places
         k_tokens: S column labels; None means `q_tokens` if L = S, else places
+        ax: Axes to draw on; None makes one
 
     Returns:
         The matplotlib axes, not shown and not saved
@@ -196,15 +192,16 @@ def show_mask(mask:Tensor, ax:'Axes|None'=None, q_tokens:list[str]|None=None,
     if mask.dim() != 2:
         raise ValueError(f"mask must be (L, S), got {tuple(mask.shape)}; choose one of a batch")
     L,S = mask.shape
-    q_tokens = _token_labels('q_tokens', q_tokens, L)
-    k_tokens = q_tokens if k_tokens is None and L == S else _token_labels('k_tokens', k_tokens, S)
+    rows = None if q_tokens is None else _labels('q_tokens', q_tokens, L)
+    columns = rows if L == S else None
+    if k_tokens is not None: columns = _labels('k_tokens', k_tokens, S)
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
-    if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4) if q_tokens is None else (3.2,3.2))
+    if ax is None: _,ax = plt.subplots(figsize=(2.4,2.4) if rows is None else (3.2,3.2))
     greys = ListedColormap(['#eef0f2','#4a5560'])
     ax.imshow(mask.cpu(), vmin=0, vmax=1, cmap=greys, extent=(-.5, S-.5, L-.5, -.5))
-    _axis(ax.xaxis, S, k_tokens, rotation=45, ha='right', rotation_mode='anchor')
-    _axis(ax.yaxis, L, q_tokens)
+    _axis(ax.xaxis, S, columns, rotation=45, ha='right', rotation_mode='anchor')
+    _axis(ax.yaxis, L, rows)
     if max(L,S) <= 32: ax.grid(which='minor', color='white', linewidth=.8)
     ax.set_xlabel('key', color=colors['k'])
     ax.set_ylabel('query', color=colors['q'])

@@ -346,7 +346,7 @@ def reads_its_share(folder):
         save_file(whole | {names[-1]: whole[names[-1]][:1].clone()}, folder/'odd.safetensors')
     dist.barrier()
     filled_with(model)
-    fails(ValueError, 'missing: [', lambda: load_shard(model, folder/'less.safetensors'))
+    fails(ValueError, ' missing: [', lambda: load_shard(model, folder/'less.safetensors'))
     fails(ValueError, f'{sorted(model.state_dict())[-1]} must be',
           lambda: load_shard(model, folder/'odd.safetensors'))
     assert all(full(p).isnan().all() for p in model.parameters())
