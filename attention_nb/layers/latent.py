@@ -11,16 +11,17 @@ __all__ = ['expand_latent', 'absorb_queries', 'LatentAttention', 'LatentConfig']
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, overload
+from typing import Any, Literal, TYPE_CHECKING, Unpack, overload
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache
 from ..checks import (Attended, check_number, check_sizes, checked_flag,
                                  checked_integer, explained)
 from .base import AnyAttentionFunction, AttentionLayer, check_layer
-from .multihead import (computed_dtype, finish_attention, in_cache_dtype,
-                                           prepare_attention, rotate_queries_and_keys,
-                                           rotation_for, split_heads, weight_like)
+from .multihead import (LayerOptions, computed_dtype, finish_attention,
+                                           in_cache_dtype, prepare_attention,
+                                           rotate_queries_and_keys, rotation_for, split_heads,
+                                           weight_like)
 from ..kernels.options import AttentionCall
 from .few_rows import Linear
 from .position import Rope
@@ -137,16 +138,6 @@ def _attend_one_key_head(attend:Callable[[AttentionCall],Attended], c:AttentionC
     def split(t:Tensor)->Tensor: return torch.unflatten(t[:,0], 1, (L, H)).transpose(1, 2)
     return (split(out[0]), split(out[1])) if isinstance(out, tuple) else split(out)
 
-# %% ../../nbs/layers/latent.ipynb #e8d313ca
-class _Options(TypedDict, total=False):
-    "Keyword arguments of `LatentAttention.forward`, for type checkers"
-    mask:Tensor|AttentionMask|None
-    bias:Tensor|None
-    causal:bool
-    cache:AttentionCache|None
-    positions:Tensor|None
-    rotation:tuple[Tensor,Tensor]|None
-
 # %% ../../nbs/layers/latent.ipynb #3d07dfc7
 class LatentAttention(AttentionLayer):
     """Multi-head latent attention, MLA (DeepSeek-V2, arXiv:2405.04434)
@@ -206,6 +197,7 @@ class LatentAttention(AttentionLayer):
             raise ValueError(f"rope must be a Rope({rope_dim}), as wide as rope_dim, got {rope}")
         self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank
         self.nope_dim,self.rope_dim,self.v_dim = nope_dim,rope_dim,v_dim
+        if absorbed is not None: checked_flag('absorbed', absorbed)
         self.dropout,self.rope,self.absorbed = dropout,rope,absorbed
         self.scale = latent_scale(nope_dim, rope_dim) if scale is None else scale
         q_width = n_heads*(nope_dim+rope_dim)
@@ -265,7 +257,7 @@ class LatentAttention(AttentionLayer):
         Args:
             query: (B, L, D), or (L, D) without a batch
             mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
-            bias: Added to the scores; shapes as for `mask`
+            bias: Added to the scores, broadcastable to (B, H, L, S)
             causal: Mask keys after the query's position; the last query is at the last key
             cache: Latents and rotated keys of earlier calls, of `new_cache`
             positions: Position ids, (L,) or (B, L); None: after the cache
@@ -340,13 +332,13 @@ class LatentAttention(AttentionLayer):
     if TYPE_CHECKING:    # a call is its `forward`
         @overload
         def __call__(self, query:Tensor, *, need_weights:Literal[False]=False,
-                     **options:Unpack[_Options])->Tensor: ...
+                     **options:Unpack[LayerOptions])->Tensor: ...
         @overload
         def __call__(self, query:Tensor, *, need_weights:Literal[True,'mean'],
-                     **options:Unpack[_Options])->tuple[Tensor,Tensor]: ...
+                     **options:Unpack[LayerOptions])->tuple[Tensor,Tensor]: ...
         @overload
         def __call__(self, query:Tensor, *, need_weights:bool|Literal['mean'],
-                     **options:Unpack[_Options])->Tensor|tuple[Tensor,Tensor]: ...
+                     **options:Unpack[LayerOptions])->Tensor|tuple[Tensor,Tensor]: ...
         def __call__(self, *args:Any, **options:Any)->Any: ...
 
 # %% ../../nbs/layers/latent.ipynb #c1df8deb

@@ -10,11 +10,11 @@ __all__ = ['split_heads', 'merge_heads', 'MultiHeadAttentionLoop', 'MultiHeadAtt
 # %% ../../nbs/layers/multihead.ipynb #4386eed6
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TYPE_CHECKING, cast, overload
+from typing import Any, Literal, TYPE_CHECKING, TypedDict, Unpack, cast, overload
 import torch
 from torch import Tensor, nn
 from .cache import AttentionCache, KVCache, SlidingKVCache, check_cache
-from ..checks import Attended, autocast_dtype, check_sizes, explained
+from ..checks import Attended, autocast_dtype, check_sizes, checked_flag, explained
 from ..kernels.reference import reference
 from .base import (AnyAttentionFunction, AttentionLayer, check_call,
                                       check_inputs, check_layer)
@@ -167,6 +167,16 @@ def _norms(kind:str|None, q_norm:nn.Module|None, k_norm:nn.Module|None, head_dim
                              f"{width}, got {norm_width(norm)}")
     return q_norm, k_norm
 
+# %% ../../nbs/layers/multihead.ipynb #6966c3b1
+class LayerOptions(TypedDict, total=False):
+    "Keyword arguments of `forward` of attention layers, for type checkers"
+    mask:Tensor|AttentionMask|None
+    bias:Tensor|None
+    causal:bool
+    cache:AttentionCache|None
+    positions:Tensor|None
+    rotation:tuple[Tensor,Tensor]|None
+
 # %% ../../nbs/layers/multihead.ipynb #1298db59
 def rotate_queries_and_keys(rope:Rope, q:Tensor, k:Tensor,
                             rotation:tuple[Tensor,Tensor])->tuple[Tensor,Tensor]:
@@ -207,6 +217,7 @@ def prepare_attention(layer:Any, inputs:tuple[Tensor,Tensor,Tensor], widths:tupl
     """
     if need_weights not in (False, True, 'mean'):
         raise ValueError(f"need_weights must be False, True or 'mean', got {need_weights!r}")
+    checked_flag('causal', options['causal'])
     query,key,value = inputs
     is_self = key is query
     check_inputs(query, key, value, widths)
@@ -223,6 +234,7 @@ def prepare_attention(layer:Any, inputs:tuple[Tensor,Tensor,Tensor], widths:tupl
     if query.dim() == 2: query,key,value = query[None],key[None],value[None]
     if positions is not None:
         check_positions(query, 'positions', positions, L)
+        positions = positions.long()    # functions and hooks may subtract them
         options = options | dict(q_pos=positions)
         if cache is None: options['k_pos'] = positions    # a cache has those of all keys
     layer.check_options(L, n_cached+S, **options)
@@ -297,6 +309,8 @@ class MultiHeadAttention(AttentionLayer):
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
+        for name,x in dict(bias=bias, sinks=sinks, output_gate=output_gate).items():
+            checked_flag(name, x)
         self.d_model,self.n_heads = d_model,n_heads
         sizes = _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim)
         self.n_kv_heads,self.head_dim,self.v_head_dim,self.kdim,self.vdim = sizes
@@ -340,13 +354,14 @@ class MultiHeadAttention(AttentionLayer):
         """Attend with every head and mix the results
 
         Weights come from the reference implementation, also where `attend` names a kernel.
+        `causal` and the window go by `positions`, an `AttentionMask` by positions of its own.
 
         Args:
             query: (B, L, D), or (L, D) without a batch
             key: (B, S, kdim), not read again once cached; None means `query`
             value: (B, S, vdim); None means `key`
             mask: Bool (L, S) or (B, H, L, S), or an `AttentionMask`
-            bias: Added to the scores; shapes as for `mask`
+            bias: Added to the scores, broadcastable to (B, H, L, S)
             causal: Mask keys after the query's position; the last query is at the last key
             cache: Keys and values of earlier calls, see lesson 11
             positions: Position ids, (L,) or (B, L); None: after the cache
@@ -356,13 +371,12 @@ class MultiHeadAttention(AttentionLayer):
         Returns:
             (B, L, D), and if asked weights (B, H, L, S) or mean (B, L, S)
         """
-        is_self = key is None or key is query
         key = query if key is None else key
         value = key if value is None else value
         x,options = prepare_attention(self, (query,key,value), (self.d_model,self.kdim,self.vdim),
                                       self._options(mask, bias, causal), cache, positions, rotation,
                                       need_weights)
-        if cache is not None and len(cache) and not is_self:    # cross-attention to cached keys
+        if cache is not None and len(cache) and key is not query:    # its keys are cached
             q = _project(x[0], self.q_proj, self.n_heads, self.q_norm)
             q, = in_cache_dtype(cache, q)
             k = v = None
@@ -440,22 +454,15 @@ class MultiHeadAttention(AttentionLayer):
     if TYPE_CHECKING:    # what a call returns depends on `need_weights`
         @overload
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
-                     cache:AttentionCache|None=None, positions:Tensor|None=None,
-                     rotation:tuple[Tensor,Tensor]|None=None,
-                     need_weights:Literal[False]=False)->Tensor: ...
+                     need_weights:Literal[False]=False, **options:Unpack[LayerOptions])->Tensor: ...
         @overload
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
-                     cache:AttentionCache|None=None, positions:Tensor|None=None,
-                     rotation:tuple[Tensor,Tensor]|None=None,
-                     need_weights:Literal[True,'mean'])->tuple[Tensor,Tensor]: ...
+                     need_weights:Literal[True,'mean'], **options:Unpack[LayerOptions]
+                     )->tuple[Tensor,Tensor]: ...
         @overload
         def __call__(self, query:Tensor, key:Tensor|None=None, value:Tensor|None=None, *,
-                     mask:Tensor|AttentionMask|None=None, bias:Tensor|None=None, causal:bool=False,
-                     cache:AttentionCache|None=None, positions:Tensor|None=None,
-                     rotation:tuple[Tensor,Tensor]|None=None,
-                     need_weights:bool|Literal['mean'])->Attended: ...
+                     need_weights:bool|Literal['mean'],
+                     **options:Unpack[LayerOptions])->Attended: ...
         def __call__(self, *args:Any, **kw:Any)->Any: ...
 
 # %% ../../nbs/layers/multihead.ipynb #04c8774f

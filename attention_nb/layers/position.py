@@ -12,9 +12,9 @@ import math
 from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
-from ..checks import (check_float_tensor, check_integer_tensor, check_number,
-                                 check_sizes, checked_integer, explained)
-from .rope_scaling import RopeFrequencies
+from ..checks import (check_float_tensor, check_integer_tensor, check_sizes,
+                                 checked_flag, checked_integer, explained, wide_dtype)
+from .rope_scaling import RopeFrequencies, checked_base
 
 # %% ../../nbs/layers/position.ipynb #add0f8e3
 def _check_tables(x:Tensor, cos:Tensor, sin:Tensor)->None:
@@ -41,7 +41,7 @@ def _widen(cos:Tensor, sin:Tensor, interleaved:bool)->tuple[Tensor,Tensor]:
 def _rotate(x:Tensor, cos:Tensor, sin:Tensor, interleaved:bool)->Tensor:
     "Add to each number times its cosine its partner times the signed sine"
     R,E = cos.shape[-1],x.shape[-1]
-    part = (x if R == E else x[...,:R]).to(torch.promote_types(x.dtype, torch.float32))
+    part = (x if R == E else x[...,:R]).to(wide_dtype(x.dtype))
     if interleaved: partner = part.unflatten(-1, (-1,2)).flip(-1).flatten(-2)
     else: partner = part.roll(R//2, -1)
     out = (part*cos + partner*sin).to(x.dtype)
@@ -108,11 +108,9 @@ class Rope(RopeFrequencies):
         check_sizes(head_dim=head_dim, rotary_dim=R)
         if R % 2 or R > head_dim:
             raise ValueError(f"rotary_dim must be even and at most {head_dim=}, got {R}")
-        check_number('base', base, torch.float32)
-        if base <= 1: raise ValueError(f"base must be above 1, got {base}")
-        super().__init__(int(R), float(base), scaling)
+        super().__init__(int(R), checked_base(base), scaling)
         self.head_dim = int(head_dim)
-        self.interleaved = bool(interleaved)
+        self.interleaved = checked_flag('interleaved', interleaved)
 
     def tables(self, positions:Tensor)->tuple[Tensor,Tensor]:
         """Return the tables that `apply_rope` takes
