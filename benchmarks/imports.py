@@ -1,5 +1,5 @@
-"What an import costs beside torch, of each module of the package and of what others import"
-import importlib, pkgutil, statistics, time
+"What an import costs beside torch, ours and what others import"
+import importlib, statistics, time
 from measure import in_process
 
 def import_time(module):
@@ -27,14 +27,6 @@ def raced(ours, theirs, rounds):
 
 def tables(report, rounds):
     "Each import has a process of its own, which has imported torch"
-    import attention_nb
     report.compare('An import', {task: raced(*modules, min(rounds, 5))
                                  for task,modules in peers.items()},
                    NOTE)
-    found = pkgutil.walk_packages(attention_nb.__path__, 'attention_nb.')
-    modules = [m.name for m in found if not m.ispkg and not m.name.endswith('__')]
-    rows = [(m, in_process(import_time, m)) for m in modules]
-    times = [seconds for _,seconds in rows]
-    report.show('Import of each module', rows, ('module', 'seconds'),
-                f'{len(rows)} modules, median {1e3*statistics.median(times):.0f} ms, '
-                f'at most {1e3*max(times):.0f} ms', NOTE)
