@@ -48,8 +48,9 @@ def read_texts(paths:Iterable[str|Path])->dict[Path,str]:
 # %% ../../nbs/training/data.ipynb #936cead6
 def _checked_text(n:int, text:Sequence[int]|Tensor)->Tensor:
     "Return the ids of text n as int64 (L,)"
-    ids = text if isinstance(text, str) else torch.as_tensor(text)
-    if isinstance(ids, Tensor) and not ids.numel(): ids = ids.long()    # torch makes [] floats
+    if isinstance(text, str): raise TypeError(f"texts[{n}] must be token ids, got a str")
+    ids = torch.as_tensor(text)
+    if not ids.numel(): ids = ids.long()    # torch makes [] floats
     check_integer_tensor(f'texts[{n}]', ids)
     if ids.dim() != 1 or (ids < 0).any():
         raise ValueError(f"texts[{n}] must be token ids (L,) from 0 up, got {ids}")
