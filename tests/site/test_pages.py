@@ -50,7 +50,7 @@ on_a_phone = dict(
         e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft))
         .filter(x => Math.abs(x - 16) >= 1)""",
     code_or_an_output_does_not_wrap="""[...document.querySelectorAll('.highlight > pre')].filter(
-        e => e.clientWidth && e.scrollWidth > e.clientWidth + 1
+        e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1
             && !e.closest('.columns')).map(e => e.innerText.slice(0, 80))""",
     a_broken_line_goes_on_at_the_left="""[...document.querySelectorAll('.line')].filter(e => {
         const range = document.createRange(), {left} = e.getBoundingClientRect()
