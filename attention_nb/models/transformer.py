@@ -414,9 +414,14 @@ class Transformer(nn.Module):
     def _memory(self, ids:Tensor, type_ids:Tensor|None, mask:Tensor|None,
                 cache:ModelCache|None)->Tensor:
         "Return the encoder output; with a cache it is computed once"
-        if cache is not None and cache.memory is not None: return cache.memory
+        if cache is not None and cache.memory is not None:
+            known = cache.source
+            if known is None or known is ids or not has_values(known, ids): return cache.memory
+            if torch.equal(known, ids): return cache.memory
+            raise ValueError("ids must be the encoder's input that filled the cache: reset() it "
+                             "before another text")
         x = self._hidden_states(self.encoder, ids, type_ids=type_ids, padding_mask=mask)
-        if cache is not None: cache.memory = x
+        if cache is not None: cache.memory,cache.source = x,ids
         return x
 
     def _hidden_states(self, stack:Stack|None, ids:Tensor, *, type_ids:Tensor|None=None,
