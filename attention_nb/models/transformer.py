@@ -106,7 +106,8 @@ class TokenEmbeddings(nn.Module):
             x = x + _embedded(self.token_type, torch.zeros_like(ids) if type_ids is None else
                               type_ids, 'type_ids')
         if self.position is not None: x = x + self.position(position_ids + cfg.position_offset)
-        if self._sinusoids is not None: x = x + self._sinusoids[position_ids].to(x.dtype)
+        if self._sinusoids is not None:    # they stay on the CPU if the model is on 'meta'
+            x = x + self._sinusoids.to(x.device)[position_ids].to(x.dtype)
         if self.norm is not None: x = self.norm(x)
         return self.dropout(x)
 
