@@ -266,7 +266,9 @@ class AttentionMask:
         if checked_window(own.window) != (None,None): options['window'] = own.window
         if options and not own.has_default_positions():
             positions = dict(q_pos=own.q_pos, k_pos=own.k_pos)
-            options |= {n: t for n,t in positions.items() if t is not None}
+            # an attention function takes (S,) or one row for each sequence
+            options |= {n: t[0] if t.dim() == 2 and len(t) == 1 else t
+                        for n,t in positions.items() if t is not None}
         rest:Tensor|AttentionMask|None = own.mask
         if own.q_doc is not None or own.rule is not None or own.parts:
             rest = replace(own, causal=False, window=None)
@@ -315,6 +317,7 @@ class AttentionMask:
             The mask, of L queries and S keys; the last blocks may be shorter
         """
         S = L if S is None else S
+        _check_bool('block_table', block_table)
         q_block,k_block = block_sizes(block)
         expected = -(-L//q_block),-(-S//k_block)
         if tuple(block_table.shape[-2:]) != expected:

@@ -10,7 +10,7 @@ __all__ = ['first_tokens', 'streaming', 'prefix_window', 'global_local', 'choose
 # %% ../../nbs/kernels/patterns.ipynb #deefae30
 import torch
 from torch import Tensor
-from ..checks import checked_integer
+from ..checks import checked_integer, dtype_or_type
 from .attention_mask import AttentionMask
 
 # %% ../../nbs/kernels/patterns.ipynb #cd636834
@@ -88,7 +88,8 @@ def global_local(L:int, *, tokens:Tensor, window:int)->AttentionMask:
         The mask, which is not causal
     """
     window = checked_integer('window', window)
-    if tokens.dtype != torch.bool: raise TypeError(f"tokens must be bool, got {tokens.dtype}")
+    if not isinstance(tokens, Tensor) or tokens.dtype != torch.bool:
+        raise TypeError(f"tokens must be a bool tensor, got {dtype_or_type(tokens)}")
     if tokens.dim() not in (1,2) or tokens.shape[-1] != L:
         raise ValueError(f"tokens must be ({L},) or (B, {L}), got {tuple(tokens.shape)}")
     # with all queries in document 0, and of the keys only the global ones, all queries attend to
@@ -125,6 +126,7 @@ def choose_blocks(q:Tensor, k:Tensor, *, top:int, block:int=64, causal:bool=True
                          f"got {tuple(q.shape)} and {tuple(k.shape)}")
     (B,H,L,_),(_,Hkv,S,_) = q.shape,k.shape
     if L != S: raise ValueError(f"q and k must have one length, got L = {L} and S = {S}")
+    if not L: return AttentionMask(0, causal=causal)
     n_blocks = -(-L//block)
     if scores is None:
         queries = q.unflatten(1, (Hkv,-1)).mean(2)

@@ -566,7 +566,7 @@ def can_crop(cache:LayerCache, n:int, length:int|None=None)->bool:
 class ModelCache:
     """The caches of all layers of a model; they advance together or not at all
 
-    `memory`, `position_ids` and `rope_length` are set by the model.
+    `memory`, `source`, `position_ids` and `rope_length` are set by the model.
 
     Args:
         self_attn: One for each layer: what its `new_cache` returned
@@ -576,6 +576,7 @@ class ModelCache:
         self.self_attn:list[Any] = self_attn
         self.cross_attn:list[AttentionCache|None] = cross_attn
         self.memory:Tensor|None = None          # output of the encoder, (B, S, D)
+        self.source:Tensor|None = None          # its input, (B, S)
         self.position_ids:Tensor|None = None    # of all tokens, (S,) or (B, S); None: 0, 1, 2, ...
         self.rope_length:int = 0                # text length whose frequencies rotated the keys
         self._is_consistent = True
@@ -654,7 +655,7 @@ class ModelCache:
     def reset(self)->None:
         "Remove all tokens"
         for c in self._all(): c.reset()
-        self.memory = None
+        self.memory = self.source = None
         self.position_ids = None
         self.rope_length = 0
         self._is_consistent = True
@@ -690,5 +691,6 @@ class ModelCache:
         for c in self._all(): c.select(rows)
         self._is_consistent = True
         if self.memory is not None: self.memory = self.memory[rows]
+        if self.source is not None: self.source = self.source[rows]
         ids = self.position_ids
         if ids is not None and ids.dim() > 1: self.position_ids = ids[rows]

@@ -193,6 +193,7 @@ class LatentAttention(AttentionLayer):
         check_sizes(d_model=d_model, n_heads=n_heads, q_rank=1 if q_rank is None else q_rank,
                     kv_rank=kv_rank, nope_dim=nope_dim, rope_dim=rope_dim, v_dim=v_dim)
         check_layer(dropout=dropout, out_dropout=0., window=None, softcap=None, scale=scale)
+        checked_flag('bias', bias)
         if rope is not None and getattr(rope, 'head_dim', None) != rope_dim:
             raise ValueError(f"rope must be a Rope({rope_dim}), as wide as rope_dim, got {rope}")
         self.d_model,self.n_heads,self.q_rank,self.kv_rank = d_model,n_heads,q_rank,kv_rank

@@ -347,6 +347,7 @@ class LinearAttention(_StateLayer):
                  v_head_dim:int|None=None, bias:bool=False):
         super().__init__()
         check_sizes(d_model=d_model, n_heads=n_heads)
+        checked_flag('bias', bias)
         if head_dim is None and d_model % n_heads:
             raise ValueError("d_model must be a multiple of n_heads, or head_dim given, "
                              f"got {d_model} and {n_heads}")

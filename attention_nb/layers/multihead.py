@@ -309,7 +309,9 @@ class MultiHeadAttention(AttentionLayer):
         super().__init__(attend)
         check_layer(dropout=dropout, out_dropout=out_dropout, window=window, softcap=softcap,
                     scale=scale)
-        for name,x in dict(bias=bias, sinks=sinks, output_gate=output_gate).items():
+        out_bias = bias if out_bias is None else out_bias
+        for name,x in dict(bias=bias, out_bias=out_bias, sinks=sinks,
+                           output_gate=output_gate).items():
             checked_flag(name, x)
         self.d_model,self.n_heads = d_model,n_heads
         sizes = _sizes(d_model, n_heads, n_kv_heads, head_dim, v_head_dim, kdim, vdim)
@@ -322,7 +324,7 @@ class MultiHeadAttention(AttentionLayer):
         self.q_proj = Linear(d_model, n_heads*E, bias)
         self.k_proj = Linear(self.kdim, kv_heads*E, bias)
         self.v_proj = Linear(self.vdim, kv_heads*Ev, bias)
-        self.out_proj = Linear(n_heads*Ev, d_model, bias if out_bias is None else out_bias)
+        self.out_proj = Linear(n_heads*Ev, d_model, out_bias)
         self.gate_proj = Linear(d_model, n_heads*Ev, bias) if output_gate else None
         self.out_dropout = nn.Dropout(out_dropout)
         self.sinks = nn.Parameter(torch.empty(n_heads)) if sinks else None

@@ -342,6 +342,8 @@ def _check_effects(cfg:TransformerConfig)->None:
          ('relative_buckets', 'relative_max_distance')),
         (cfg.kind != 'encoder-decoder', "needs kind='encoder-decoder'", ('n_decoder_layers',)),
         (types <= {'full', 'window'}, "needs layers of another type", ('mixer_norm_style',)),
+        (not {cfg.norm_style, cfg.mixer_norm_style} & {'pre', 'sandwich'},
+         "needs norm_style='pre' or 'sandwich'", ('first_norm',)),
         (cfg.qk_norm is None, "needs qk_norm", ('qk_norm_over',)),
         (cfg.norm != 'rms', "needs norm='rms'", ('norm_offset',)),
         (cfg.norm != 'layer', "needs norm='layer'", ('norm_bias',)),

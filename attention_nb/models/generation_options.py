@@ -70,7 +70,7 @@ class RequestKwargs(TypedDict, total=False):
     repetition_penalty:float|None
     logits_processor:LogitsProcessor|Sequence[LogitsProcessor]|None
     eos_id:int|Sequence[int]|None
-    stop:str|int|Sequence[str|int|Sequence[int]]
+    stop:str|int|Sequence[str|int|Sequence[int]]|None
     generator:torch.Generator|None
     seed:int|None
 
@@ -265,13 +265,13 @@ def _to_python(x:Any)->Any: return x.tolist() if hasattr(x, 'tolist') else x
 def _checked_token(name:str, token:Any, vocab_size:int)->int:
     return checked_integer(name, _to_python(token), max=vocab_size-1)
 
-def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]], tokenizer:Tokenizer|None,
+def _checked_stops(stop:str|int|Sequence[str|int|Sequence[int]]|None, tokenizer:Tokenizer|None,
                    vocab_size:int)->list[str|list[int]]:
     "Return a list of strings and of lists of tokens"
     if tokenizer is not None and not callable(getattr(tokenizer, 'decode', None)):
         raise TypeError(f"tokenizer must have decode, got {type(tokenizer).__name__}")
     stops:list[str|list[int]] = []
-    for s in _as_list(stop):
+    for s in [] if stop is None else _as_list(stop):
         if isinstance(s, (bytes,bytearray)):
             raise TypeError(f"stop must be strings or tokens, got {s!r}")
         if not isinstance(s, str): s = [_checked_token('stop', i, vocab_size) for i in _as_list(s)]

@@ -106,7 +106,8 @@ class TokenEmbeddings(nn.Module):
             x = x + _embedded(self.token_type, torch.zeros_like(ids) if type_ids is None else
                               type_ids, 'type_ids')
         if self.position is not None: x = x + self.position(position_ids + cfg.position_offset)
-        if self._sinusoids is not None: x = x + self._sinusoids[position_ids].to(x.dtype)
+        if self._sinusoids is not None:    # they stay on the CPU if the model is on 'meta'
+            x = x + self._sinusoids.to(x.device)[position_ids].to(x.dtype)
         if self.norm is not None: x = self.norm(x)
         return self.dropout(x)
 
@@ -414,9 +415,14 @@ class Transformer(nn.Module):
     def _memory(self, ids:Tensor, type_ids:Tensor|None, mask:Tensor|None,
                 cache:ModelCache|None)->Tensor:
         "Return the encoder output; with a cache it is computed once"
-        if cache is not None and cache.memory is not None: return cache.memory
+        if cache is not None and cache.memory is not None:
+            known = cache.source
+            if known is None or known is ids or not has_values(known, ids): return cache.memory
+            if torch.equal(known, ids): return cache.memory
+            raise ValueError("ids must be the encoder's input that filled the cache: reset() it "
+                             "before another text")
         x = self._hidden_states(self.encoder, ids, type_ids=type_ids, padding_mask=mask)
-        if cache is not None: cache.memory = x
+        if cache is not None: cache.memory,cache.source = x,ids
         return x
 
     def _hidden_states(self, stack:Stack|None, ids:Tensor, *, type_ids:Tensor|None=None,
