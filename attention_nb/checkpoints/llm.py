@@ -51,6 +51,9 @@ class LLM:
         if cfg.kind == 'encoder' or cfg.head is None:
             raise ValueError("model must generate text: a decoder with a head, "
                              f"got kind={cfg.kind!r}, head={cfg.head!r}")
+        if not isinstance(tokenizer, Tokenizer):    # one of transformers would write special tokens
+            raise TypeError("tokenizer must be a Tokenizer, as load_tokenizer gives it, "
+                            f"got {type(tokenizer).__name__}")
         self.model,self.tokenizer,self.source = model,tokenizer,source
 
     def __repr__(self)->str:

@@ -249,7 +249,8 @@ def _fetch_model(source:str|os.PathLike[str])->Path:
     "Return the folder or file of a model; fetch it if it is on the hub"
     def is_whole(folder:Path)->bool:
         read_weights(folder)    # raises if a file is missing
-        return (folder/'config.json').is_file()
+        # a copy that `transformers` made for a model alone has no tokenizer
+        return (folder/'config.json').is_file() and _has_tokenizer(folder)
     path = locate(source)
     if not isinstance(path, str): return path
     folder = _from_hub(path, _model_patterns, is_whole)
@@ -260,10 +261,11 @@ def _fetch_model(source:str|os.PathLike[str])->Path:
 
 def fetch_tokenizer(source:str|os.PathLike[str])->Path:
     "Return the folder or file of a tokenizer; fetch it if it is on the hub"
-    def is_whole(folder:Path)->bool: return any((folder/n).is_file() for n in tokenizer_names)
     path = locate(source)
-    if isinstance(path, str): return _from_hub(path, _tokenizer_patterns, is_whole)
+    if isinstance(path, str): return _from_hub(path, _tokenizer_patterns, _has_tokenizer)
     return files_folder(path) if path.is_dir() else path
+
+def _has_tokenizer(folder:Path)->bool: return any((folder/n).is_file() for n in tokenizer_names)
 
 def _from_hub(name:str, patterns:list[str], is_whole:Callable[[Path],bool])->Path:
     "Return the folder of a model of the hub: the local copy, or else a download"

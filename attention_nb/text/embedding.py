@@ -11,7 +11,8 @@ __all__ = ['cosine_similarity', 'Embeddings', 'plane', 'sinusoidal_positions']
 from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
-from ..checks import check_float_tensor, check_integer_tensor, checked_integer
+from ..checks import (check_float_tensor, check_integer_tensor, checked_integer,
+                                 wide_dtype)
 
 # %% ../../nbs/text/embedding.ipynb #5c1f0a01
 def unit(x:Tensor)->Tensor:
@@ -123,12 +124,14 @@ def plane(table:Tensor)->tuple[Tensor,Tensor]:
     check_float_tensor('table', table)
     if table.dim() != 2 or min(table.shape) < 2:
         raise ValueError(f"table must be (n, D), both at least 2, got {tuple(table.shape)}")
+    dtype,table = table.dtype,table.to(wide_dtype(table.dtype))    # torch has no SVD of low precision
     table = table - table.mean(0)
     _,S,Vt = torch.linalg.svd(table, full_matrices=False)         # the rows of Vt are directions
     Vt = Vt[:2]
     Vt = Vt * Vt.gather(1, Vt.abs().argmax(1, keepdim=True)).sign()
     spread = (S**2).sum()
-    return table @ Vt.T, torch.where(spread > 0, (S[:2]**2).sum()/spread, 1.)    # equal rows: all
+    share = torch.where(spread > 0, (S[:2]**2).sum()/spread, 1.)    # equal rows: all
+    return (table @ Vt.T).to(dtype), share.to(dtype)
 
 # %% ../../nbs/text/embedding.ipynb #27153b2f
 def sinusoidal_positions(L:int, D:int)->Tensor:

@@ -76,22 +76,27 @@ def publish_checkpoint(staged:Path, step:int, keep:int)->Path:
     (staged/'manifest.json').write_text(json.dumps(dict(step=step, files=digests)))
     for path in (*files, staged/'manifest.json', staged): flush(path)
     folder,final = staged.parent,staged.parent/f'step-{step:08}'
-    if final.exists(): os.replace(final, folder/f'.new-{secrets.token_hex(8)}')
+    replaced = folder/f'{final.name}.replaced'    # still a checkpoint, if killed before the next line
+    if final.exists():
+        shutil.rmtree(replaced, ignore_errors=True)
+        os.replace(final, replaced)
     os.replace(staged, final)
     flush(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
     kept = 1
     for n,path in _by_step(folder).items():
         if path == final: continue
         if kept < keep and _is_intact(path, n, sizes_only=True): kept += 1
         else: shutil.rmtree(path, ignore_errors=True)
-    for replaced in folder.glob('.new-*'): shutil.rmtree(replaced, ignore_errors=True)
     return final
 
-_step_folder = re.compile(r'step-(\d+)')
+_step_folder = re.compile(r'step-(\d+)(\.replaced)?')
 
 def _by_step(folder:Path)->dict[int,Path]:
     "Return checkpoints by step, the last one first, whether they are whole or not"
-    paths = {int(m[1]): p for p in folder.glob('step-*') if (m := _step_folder.fullmatch(p.name))}
+    # in this order step-N takes precedence over step-N.replaced
+    folders = sorted(folder.glob('step-*'), reverse=True)
+    paths = {int(m[1]): p for p in folders if (m := _step_folder.fullmatch(p.name))}
     return dict(sorted(paths.items(), reverse=True))
 
 def _is_intact(path:Path, step:int, *, sizes_only:bool=False)->bool:

@@ -52,9 +52,10 @@ def _checked_text(n:int, text:Sequence[int]|Tensor)->Tensor:
     ids = torch.as_tensor(text)
     if not ids.numel(): ids = ids.long()    # torch makes [] floats
     check_integer_tensor(f'texts[{n}]', ids)
+    ids = ids.long()    # torch cannot compare numbers of uint16, as files of tokens often have
     if ids.dim() != 1 or (ids < 0).any():
         raise ValueError(f"texts[{n}] must be token ids (L,) from 0 up, got {ids}")
-    return ids.long()
+    return ids
 
 class PackedTexts:
     """Pack texts into rows of equal length, and return the batch of any step

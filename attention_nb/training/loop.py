@@ -85,7 +85,7 @@ def shift_targets(batch:Batch)->Targets:
     if not isinstance(ids, Tensor) or ids.dim() != 2 or ids.shape[1] < 2:
         got = tuple(ids.shape) if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"data must give ids (B, L+1), L at least 1, got {got}")
-    inputs,targets = ids[:,:-1],ids[:,1:]
+    inputs,targets = ids[:,:-1],ids[:,1:].long()    # -100 is no uint8
     if documents is None: return Targets(inputs, targets, None, targets.numel())
     check_integer_tensor('documents', documents)
     if documents.shape != ids.shape:
@@ -338,6 +338,10 @@ def train(model:nn.Module, data:Callable[[int],Batch], *, steps:int, start:int=0
     elif settings:
         raise ValueError(f"{', '.join(settings)} must be set in the groups of the optimizer: its "
                          "own are used, lr times the schedule")
+    trained = {p for p in model.parameters() if p.requires_grad}
+    if not any(p in trained for g in optimizer.param_groups for p in g['params']):
+        raise ValueError("the optimizer has no parameter of the model that can be trained: make it "
+                         "after add_lora")
     warmup = checked_integer('warmup', steps//20 if warmup is None else warmup)
     accumulate = checked_integer('accumulate', accumulate, min=1)
     options = _StepOptions(steps, warmup, final, math.inf if clip is None else clip, accumulate,

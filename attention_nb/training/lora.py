@@ -117,9 +117,10 @@ def add_lora(model:_M, rank:int, *, alpha:float|None=None, names:str|tuple[str,.
     if not layers: raise ValueError(f"the model has no linear layer named {' or '.join(names)}")
     # `merge_lora` unfreezes these
     trainable = {n for n,p in model.named_parameters() if p.requires_grad}
-    changed = [(parent, name, LoraLinear(m, rank, alpha=alpha)) for parent,name,m in layers]
+    # a layer that is used in two places has one change
+    changes = {m: LoraLinear(m, rank, alpha=alpha) for m in dict.fromkeys(m for *_,m in layers)}
     model.requires_grad_(False)
-    for parent,name,lora in changed: setattr(parent, name, lora)
+    for parent,name,m in layers: setattr(parent, name, changes[m])
     setattr(model, _trainable, sorted(trainable))
     return model
 
@@ -134,7 +135,8 @@ def merge_lora(model:_M)->_M:
     """
     layers = [(parent, name, m) for parent in model.modules()
               for name,m in parent.named_children() if isinstance(m, LoraLinear)]
-    for parent,name,lora in layers: setattr(parent, name, lora.merged())
+    merged = {lora: lora.merged() for lora in {lora for *_,lora in layers}}
+    for parent,name,lora in layers: setattr(parent, name, merged[lora])
     trainable:set[str] = set(model.__dict__.pop(_trainable, ()))
     for n,p in model.named_parameters():
         if n in trainable: p.requires_grad_(True)
