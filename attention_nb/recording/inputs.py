@@ -33,7 +33,7 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
     "Return a list of float32 (H, L, S), one for each layer; of `max_weights` numbers at most"
     if isinstance(weights, Tensor|np.ndarray):
         weights = weights[None] if weights.ndim == 3 else weights
-    elif not isinstance(weights, list|tuple):
+    elif not isinstance(weights, list|tuple|None):
         raise TypeError(f"{name} must be a tensor (H, L, S) or (layers, H, L, S), or a list of "
                         f"layers, got {type(weights).__name__}")
     _check_some(weights, name)
@@ -52,7 +52,7 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
 
 def _check_some(weights:Any, name:str)->None:
     "Raise a `ValueError` for layers that hold no weights"
-    if not len(weights) or any(w is None for w in weights):
+    if weights is None or not len(weights) or any(w is None for w in weights):
         raise ValueError(f"{name} hold no attention. The default kernels of transformers give "
                          "none: load the model with attn_implementation='eager' and call it with "
                          "output_attentions=True, or use attention_nb.record(model)")
@@ -83,7 +83,7 @@ def _shares(w:Tensor, name:str, which:str)->Tensor:
 # %% ../../nbs/recording/inputs.ipynb #d2da6430
 def stacked_weights(weights:Any)->Tensor:
     "Return float32 weights (..., L, S) from a tensor, an array, or a list of layers"
-    if isinstance(weights, list|tuple):
+    if isinstance(weights, list|tuple|None):
         _check_some(weights, 'weights')
         shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
         if len(set(shapes)) > 1:
@@ -115,8 +115,14 @@ def readable_tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
 
 # %% ../../nbs/recording/inputs.ipynb #112fdd92
 def open_picture(x:Any)->Any:
-    "Open the file of a picture, turn it as its EXIF data says, in RGB; return an array as it is"
+    """Open the file of a picture, turn it as its EXIF data says, in RGB; return an array as it is
+
+    More than 8 bits a channel are refused: PIL would make most of them white.
+    """
     from PIL import Image, ImageOps
     if isinstance(x, str|Path):
         with Image.open(x) as opened: return open_picture(opened)
-    return ImageOps.exif_transpose(x).convert('RGB') if isinstance(x, Image.Image) else x
+    if not isinstance(x, Image.Image): return x
+    if x.mode[0] in 'IF':
+        raise ValueError(f"a picture must have 8 bits a channel, got PIL's mode {x.mode!r}")
+    return ImageOps.exif_transpose(x).convert('RGB')
