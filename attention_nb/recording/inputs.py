@@ -31,9 +31,10 @@ def check_max_weights(n:int, max_weights:int|None)->None:
 
 def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->list[Tensor]:
     "Return a list of float32 (H, L, S), one for each layer; of `max_weights` numbers at most"
+    if weights is None: weights = []    # as default kernels of transformers give
     if isinstance(weights, Tensor|np.ndarray):
         weights = weights[None] if weights.ndim == 3 else weights
-    elif not isinstance(weights, list|tuple|None):
+    elif not isinstance(weights, list|tuple):
         raise TypeError(f"{name} must be a tensor (H, L, S) or (layers, H, L, S), or a list of "
                         f"layers, got {type(weights).__name__}")
     _check_some(weights, name)
@@ -52,7 +53,7 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
 
 def _check_some(weights:Any, name:str)->None:
     "Raise a `ValueError` for layers that hold no weights"
-    if weights is None or not len(weights) or any(w is None for w in weights):
+    if not len(weights) or any(w is None for w in weights):
         raise ValueError(f"{name} hold no attention. The default kernels of transformers give "
                          "none: load the model with attn_implementation='eager' and call it with "
                          "output_attentions=True, or use attention_nb.record(model)")
@@ -83,7 +84,8 @@ def _shares(w:Tensor, name:str, which:str)->Tensor:
 # %% ../../nbs/recording/inputs.ipynb #d2da6430
 def stacked_weights(weights:Any)->Tensor:
     "Return float32 weights (..., L, S) from a tensor, an array, or a list of layers"
-    if isinstance(weights, list|tuple|None):
+    if weights is None: weights = []    # as above
+    if isinstance(weights, list|tuple):
         _check_some(weights, 'weights')
         shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
         if len(set(shapes)) > 1:
