@@ -99,7 +99,7 @@ class _ContextParallelForward:
                  attend:RingAttention|UlyssesAttention, gather:bool)->None:
         self.model,self.attend,self.gather = model,attend,gather
         self.own = _OwnForward(model)
-        self.groups,self.ranks = mesh.get_all_groups(),{*mesh.mesh.flatten().tolist()}
+        self.mesh,self.ranks = mesh,{*mesh.mesh.flatten().tolist()}
 
     def __call__(self, *args:Any, last:int|None=None, **kw:Any)->Tensor:
         self._check(last, kw)
@@ -134,7 +134,7 @@ class _ContextParallelForward:
                   if p.requires_grad and p not in experts}
         if not params: return {}
         summed:Any = _SumGradients.apply
-        return dict(zip(params, summed(self.groups, *params.values())))
+        return dict(zip(params, summed(self.mesh.get_all_groups(), *params.values())))
 
 # %% ../../nbs/distributed/context.ipynb #1c46542b
 def context_parallel(model:Transformer, mesh:DeviceMesh, *, gather:bool=True,

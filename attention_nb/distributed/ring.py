@@ -53,15 +53,20 @@ def check_mesh(mesh:object, *, two:bool=False)->None:
 
 class MeshGroup:
     "The processes of a mesh of one dimension"
-    group:Any
+    mesh:DeviceMesh
     size:int
     rank:int
     device:torch.device
 
     def __init__(self, mesh:DeviceMesh):
         check_mesh(mesh)
-        self.group,self.size,self.rank = mesh.get_group(),mesh.size(),mesh.get_local_rank()
+        self.mesh,self.size,self.rank = mesh,mesh.size(),mesh.get_local_rank()
         self.device = torch.device(mesh.device_type)
+
+    @property
+    def group(self)->Any:
+        "The process group; it cannot be copied, as the mesh can"
+        return self.mesh.get_group()
 
     def check_together(self, check:Callable[[],tuple[_T,list[int],str]],
                        n:int)->tuple[_T,list[list[int]]]:

@@ -31,6 +31,7 @@ def check_max_weights(n:int, max_weights:int|None)->None:
 
 def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->list[Tensor]:
     "Return a list of float32 (H, L, S), one for each layer; of `max_weights` numbers at most"
+    if weights is None: weights = []    # as default kernels of transformers give
     if isinstance(weights, Tensor|np.ndarray):
         weights = weights[None] if weights.ndim == 3 else weights
     elif not isinstance(weights, list|tuple):
@@ -83,6 +84,7 @@ def _shares(w:Tensor, name:str, which:str)->Tensor:
 # %% ../../nbs/recording/inputs.ipynb #d2da6430
 def stacked_weights(weights:Any)->Tensor:
     "Return float32 weights (..., L, S) from a tensor, an array, or a list of layers"
+    if weights is None: weights = []    # as above
     if isinstance(weights, list|tuple):
         _check_some(weights, 'weights')
         shapes = [tuple(w.shape) for w in weights if hasattr(w, 'shape')]
@@ -115,8 +117,14 @@ def readable_tokens(tokens:Any, n:int|None, name:str='tokens')->list[str]:
 
 # %% ../../nbs/recording/inputs.ipynb #112fdd92
 def open_picture(x:Any)->Any:
-    "Open the file of a picture, turn it as its EXIF data says, in RGB; return an array as it is"
+    """Open the file of a picture, turn it as its EXIF data says, in RGB; return an array as it is
+
+    More than 8 bits a channel are refused: PIL would make most of them white.
+    """
     from PIL import Image, ImageOps
     if isinstance(x, str|Path):
         with Image.open(x) as opened: return open_picture(opened)
-    return ImageOps.exif_transpose(x).convert('RGB') if isinstance(x, Image.Image) else x
+    if not isinstance(x, Image.Image): return x
+    if x.mode[0] in 'IF':
+        raise ValueError(f"a picture must have 8 bits a channel, got PIL's mode {x.mode!r}")
+    return ImageOps.exif_transpose(x).convert('RGB')

@@ -16,6 +16,7 @@ import tokenizers
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
+from ..checks import checked_integer
 from ..checkpoints.tokenizers import PretrainedTokenizer
 from ..models.transformer import Transformer
 from ..text.bpe import readable_token
@@ -181,7 +182,7 @@ def check_request(request:Request, capabilities:Capabilities, is_text:bool=True)
 
 def n_to_write(request:Request, capabilities:Capabilities)->int:
     "Return how many tokens to generate; an encoder-decoder without a target writes 32 at most"
-    if request.write is not None: return request.write
+    if request.write is not None: return checked_integer('write', request.write)
     answers = capabilities.is_encoder_decoder and capabilities.can_write
     if request.target is not None or not answers: return 0
     longest = capabilities.max_target_len

@@ -217,7 +217,7 @@ class Recorder:
         "Register the hooks that begin and end a pass on all modules with an attention in them"
         root = next(iter(self.names))
         def begin(module:nn.Module, args:Any)->None:
-            if module not in self.names: return     # a copy of the model
+            if module not in self.names or _in_backward(): return     # a copy of the model
             # a pass of the same module, or one within the root, was interrupted
             if self.current is None or module in (self.current.module, root):
                 self.current = self._new_pass(module)
@@ -244,8 +244,7 @@ class Recorder:
     def record_call(self, module:nn.Module, q:Tensor, k:Tensor, options:Mapping[str,Any], *,
                     past:int=0, cache:Any=None, is_cross:bool=False, out:Tensor|None=None)->None:
         "Record a call: q (B, H, L, E), k (B, Hkv, S, E), after `past` tokens in `cache`"
-        # inside a backward pass, where checkpointing runs a layer again
-        if torch._C._current_graph_task_id() != -1: return
+        if _in_backward(): return
         name,current = self.names[module],self.current or self._new_pass()
         key = name,current.n_calls[name]
         current.n_calls[name] += 1
@@ -292,6 +291,10 @@ class Recorder:
         past = 0 if cache is None or is_cross else len(cache)-q.shape[2]
         self.record_call(layer, q, k, options, past=past, cache=cache, is_cross=is_cross,
                          out=None if is_absorbed(layer, call) else out)
+
+def _in_backward()->bool:
+    "Return whether a backward pass runs, in which checkpointing runs modules again"
+    return torch._C._current_graph_task_id() != -1
 
 def _is_attention(module:nn.Module)->bool:
     "Return whether the attention of a module may be recorded"

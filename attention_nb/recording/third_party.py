@@ -219,6 +219,7 @@ def _restore(model:Any)->None:
 @contextlib.contextmanager
 def record_torch(names:Mapping[nn.Module,str], record_call:RecordCall)->Generator[None]:
     "Record each `nn.MultiheadAttention` by a converted layer that runs beside it"
+    @torch.no_grad()    # and what gradient checkpointing saves stays the same
     def record_module(m:Any, args:tuple[Any,...], kw:dict[str,Any], out:Any)->None:
         if m not in names: return       # a copy of the model
         layer,call,expected = _run_converted(m, args, kw)
@@ -241,14 +242,14 @@ def _run_converted(m:nn.MultiheadAttention, args:tuple[Any,...],
     calls = list[LayerCall]()
     converted.m.register_attention_hook(lambda layer, call, out: calls.append(call))
     arguments:dict[str,Any] = inspect.signature(converted.forward).bind(*args, **kw).arguments
-    with torch.no_grad(): out = converted(**arguments | dict[str,Any](need_weights=False))[0]
+    out = converted(**arguments | dict[str,Any](need_weights=False))[0]
     return converted.m, calls[0], out
 
 def _check_same_output(m:nn.MultiheadAttention, out:Tensor, expected:Tensor)->None:
     "Raise a `NotImplementedError` if an output differs from the converted layer's"
     is_finite = expected.isfinite() & out.isfinite()
     if not is_finite.any(): return
-    error = (out.detach()-expected)[is_finite].abs().amax().item()
+    error = (out-expected)[is_finite].abs().amax().item()
     rounding = max(0.02, 50*torch.finfo(out.dtype).eps)*expected[is_finite].abs().amax().item()
     if error > rounding:
         raise NotImplementedError(f"{type(m).__name__} cannot be recorded: is_causal is given, "

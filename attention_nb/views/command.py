@@ -10,6 +10,7 @@ __all__ = []
 # %% ../../nbs/views/command.ipynb #bda300d9
 import argparse, importlib.util, sys
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 import attention_nb
 from ..recording.head_scores import save_scores, score_heads, table_kind
@@ -138,7 +139,7 @@ def _load(name:str, write:int|None=None)->tuple[Any,Any]:
         logging.disable_progress_bar()
     from safetensors import SafetensorError
     try: return open_model(name, head=True if write else None)
-    except SafetensorError as e: raise ValueError(f"{name}: {e}") from None
+    except (SafetensorError,UnpicklingError) as e: raise ValueError(f"{name}: {e}") from None
 
 def _draw(args:argparse.Namespace, text:str|None, picture:Any)->View:
     "Return the view that the options ask for"

@@ -85,6 +85,7 @@ def _options(n:int, shape:tuple[int,int,int], width:int,
         for name in ('mask','bias'): o[name] = _mask_or_bias(o[name], name, shape)
         o['scale'] = width**-0.5 if o['scale'] is None else _number(o['scale'])
         o['softcap'] = _number(o['softcap'])
+        if isinstance(o['sinks'], np.ndarray|Tensor): o['sinks'] = cpu_tensor(o['sinks'])
         for t in (o['bias'], o['sinks']):
             if isinstance(t, Tensor) and not (t < math.inf).all():
                 raise ValueError("bias and sinks must not be NaN, nor infinitely large")

@@ -33,9 +33,9 @@ def _labels(name:str, labels:Sequence[str], n:int)->list[str]:
     return list(labels)
 
 def _numbers(name:str, values:Tensor|Sequence[object], dims:int, empty:bool=False)->Tensor:
-    "Return `values` as a finite float tensor of `dims` dimensions; NaN where `empty`"
-    if not isinstance(values, Tensor): values = torch.tensor(values)
-    values = values.detach().cpu().float()
+    "Return `values` as a finite float64 tensor of `dims` dimensions; NaN where `empty`"
+    if not isinstance(values, Tensor): values = torch.tensor(values, dtype=torch.float64)
+    values = values.detach().cpu().double()
     if values.dim() != dims:
         raise ValueError(f"{name} must have {dims} dimensions, got {tuple(values.shape)}")
     if values.isinf().any() or values.isnan().any() and not empty:

@@ -188,7 +188,7 @@ def own_part(folder):
     """With gather=False each takes the loss of its own tokens; `autograd.grad` gives sums too, and
     an error in the backward pass changes no gradient"""
     one = made('llama')
-    many = context_parallel(copy.deepcopy(one), mesh(), gather=False)
+    many = copy.deepcopy(context_parallel(copy.deepcopy(one), mesh(), gather=False))
     inputs,split = inputs_of(one, 'plain'),ring_attention(mesh()).split
     target = inputs['ids'].roll(-1, 1)
     loss_of(one(**inputs), inputs['ids']).backward()
