@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from ..checks import Attended
+from ..checks import Attended, checked_flag
 from .base import AnyAttentionFunction, mask_options
 from .multihead import MultiHeadAttention
 from .position import Rope
@@ -70,7 +70,8 @@ class AppendedAttention(MultiHeadAttention):
     def __init__(self, d_model:int, n_heads:int, *, add_bias_kv:bool=False,
                  add_zero_attn:bool=False, **options:Unpack[_Options]):
         super().__init__(d_model, n_heads, **options)
-        self.add_zero_attn = bool(add_zero_attn)
+        self.add_zero_attn = checked_flag('add_zero_attn', add_zero_attn)
+        checked_flag('add_bias_kv', add_bias_kv)
         widths = self.n_kv_heads*self.head_dim,self.n_kv_heads*self.v_head_dim
         columns = (nn.Parameter(torch.empty(w)) if add_bias_kv else None for w in widths)
         self.bias_k,self.bias_v = columns
