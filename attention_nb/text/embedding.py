@@ -124,7 +124,7 @@ def plane(table:Tensor)->tuple[Tensor,Tensor]:
     check_float_tensor('table', table)
     if table.dim() != 2 or min(table.shape) < 2:
         raise ValueError(f"table must be (n, D), both at least 2, got {tuple(table.shape)}")
-    dtype,table = table.dtype,table.to(wide_dtype(table.dtype))    # torch has no SVD of low precision
+    dtype,table = table.dtype,table.to(wide_dtype(table.dtype))    # no SVD of low precision
     table = table - table.mean(0)
     _,S,Vt = torch.linalg.svd(table, full_matrices=False)         # the rows of Vt are directions
     Vt = Vt[:2]

@@ -76,8 +76,8 @@ def publish_checkpoint(staged:Path, step:int, keep:int)->Path:
     (staged/'manifest.json').write_text(json.dumps(dict(step=step, files=digests)))
     for path in (*files, staged/'manifest.json', staged): flush(path)
     folder,final = staged.parent,staged.parent/f'step-{step:08}'
-    replaced = folder/f'{final.name}.replaced'    # still a checkpoint, if killed before the next line
-    if final.exists():
+    replaced = folder/f'{final.name}.replaced'
+    if final.exists():    # a checkpoint under this name too, if the run is killed now
         shutil.rmtree(replaced, ignore_errors=True)
         os.replace(final, replaced)
     os.replace(staged, final)
