@@ -288,9 +288,9 @@ def load_shard(model:_Model, source:str|Path)->_Model:
                 raise ValueError(f"{twice[0]} of {f} is in another file of the folder too")
             kept |= {name: opened.get_slice(name) for name in opened.keys()}
         if kept.keys() != state.keys():
-            found = dict(missing=state.keys()-kept.keys(), unknown=kept.keys()-state.keys())
+            names = dict(missing=state.keys()-kept.keys(), unknown=kept.keys()-state.keys())
             raise ValueError(f"{source} must hold the model's tensors; " + ", ".join(
-                f"{len(n)} {what}: {sorted(n)[:5]}" for what,n in found.items() if n))
+                f"{len(n)} {what}: {sorted(n)[:5]}" for what,n in names.items() if n))
         for name,t in state.items():
             shape = tuple(kept[name].get_shape())
             if shape != t.shape:

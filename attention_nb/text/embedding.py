@@ -130,8 +130,8 @@ def plane(table:Tensor)->tuple[Tensor,Tensor]:
     Vt = Vt[:2]
     Vt = Vt * Vt.gather(1, Vt.abs().argmax(1, keepdim=True)).sign()
     spread = (S**2).sum()
-    share = torch.where(spread > 0, (S[:2]**2).sum()/spread, 1.)    # equal rows: all
-    return (table @ Vt.T).to(dtype), share.to(dtype)
+    fraction = torch.where(spread > 0, (S[:2]**2).sum()/spread, 1.)    # equal rows: all
+    return (table @ Vt.T).to(dtype), fraction.to(dtype)
 
 # %% ../../nbs/text/embedding.ipynb #27153b2f
 def sinusoidal_positions(L:int, D:int)->Tensor:
