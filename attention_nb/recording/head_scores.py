@@ -164,12 +164,12 @@ def attention_rollout(weights:Tensor|Sequence[Tensor])->Tensor:
     Returns:
         (L, L): row i says how much of each input position reaches position i of the last layer
     """
-    steps = _shares(weights, 'rollout')
+    steps = _layer_weights(weights, 'rollout')
     R = torch.eye(len(steps[0]))
     for A in steps: R = A @ R
     return R
 
-def _shares(weights:Any, what:str)->list[Tensor]:
+def _layer_weights(weights:Any, what:str)->list[Tensor]:
     "Return what each layer passes on, (L, L): half its heads' mean, half the vector itself"
     layers = weight_layers(weights)
     _,L,S = layers[0].shape
@@ -191,7 +191,8 @@ def attention_flow(weights:Tensor|Sequence[Tensor], outputs:Iterable[int]|None=N
     """
     import networkx as nx
     from networkx.algorithms.flow import build_residual_network, preflow_push
-    steps = [(A.double()*_flow_unit).round().long().tolist() for A in _shares(weights, 'flow')]
+    steps = [(A.double()*_flow_unit).round().long().tolist()
+             for A in _layer_weights(weights, 'flow')]
     n,L = len(steps),len(steps[0])
     outputs = (range(L) if outputs is None
                else checked_integers('outputs', outputs, min=0, max=L-1))

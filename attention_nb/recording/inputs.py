@@ -43,7 +43,7 @@ def weight_layers(weights:Any, name:str='weights', max_weights:int|None=None)->l
         w = _layer(cpu_tensor(layer), f"layer {l} of {name}")
         n += w.numel()
         check_max_weights(n, max_weights)
-        w = _shares(w, name, f"those of layer {l}").contiguous()
+        w = _checked_weights(w, name, f"those of layer {l}").contiguous()
         if out and w.shape[1:] != out[0].shape[1:]:
             _,L,S = out[0].shape
             raise ValueError(f"all layers of {name} must have the shape (H, {L}, {S}) of the "
@@ -69,7 +69,7 @@ def _layer(w:Tensor, name:str)->Tensor:
         raise ValueError(f"{name} must be (H, L, S), none of them 0, got {tuple(w.shape)}")
     return w
 
-def _shares(w:Tensor, name:str, which:str)->Tensor:
+def _checked_weights(w:Tensor, name:str, which:str)->Tensor:
     "Return weights as float32; raise an error for what no softmax gives"
     if not (w.is_floating_point() or w.dtype == torch.bool):
         raise TypeError(f"{name} must be floating point or bool, got {w.dtype}")
@@ -91,7 +91,7 @@ def stacked_weights(weights:Any)->Tensor:
         if len(set(shapes)) > 1:
             raise ValueError(f"layers must have one shape to be scored together, got {shapes}")
         weights = torch.stack([cpu_tensor(w) for w in weights])
-    return _shares(cpu_tensor(weights), 'weights', 'these')
+    return _checked_weights(cpu_tensor(weights), 'weights', 'these')
 
 # %% ../../nbs/recording/inputs.ipynb #7c6fd1b8
 def readable(text:Any, name:str='tokens')->str:
